@@ -14,7 +14,7 @@ The way of `gpulint verify train.py` from its options to its exit status:
         child/stopping.Stopping        raises `Stop` once enough is known
         child/session.assemble         all that was measured, as a `RankResult`, sent to the parent as JSON
     parent/verdict.verify              findings x measurements: `parent/judging.judge`, and what nobody predicted
-    Verification.exit_code             0, 1, 2 or 130
+    Verification.exit_code             0, 1, 2, 3 or 130
     reports/verify.document            the report
 
 It is given findings as data and knows nothing of the linter (`tests/test_layers.py` holds what it may import); the two are

@@ -44,6 +44,14 @@ LISTS = {
         "def put(self, x):\n kept = self.kept\n kept.append(x)\n if len(kept) > 8: kept.clear()",
         "8",
     ),
+    "by what is in it": (
+        "def __len__(self): return sum(len(y) for y in self.kept)\ndef put(self, x):\n if len(self) < self.room: self.kept.append(x)",
+        "self.room",
+    ),
+    "with what comes": (
+        "def put(self, x):\n if len(self.kept) + len(x) <= self.room: self.kept.extend(x)",
+        "self.room",
+    ),
     "never called": (
         "def put(self, x): self.kept.append(x)\ndef trim(self):\n while len(self.kept) > self.room: self.kept.pop(0)",
         None,

@@ -122,6 +122,17 @@ def test_each_harmless_growth_has_a_line(one: Drift, holder: Holder | None, why:
     assert as_json(found)["harmless"][0]["why"] == why
 
 
+def test_growth_that_is_not_settled_has_a_status_of_its_own() -> None:
+    one = on_cpu(loop(RISING), drifts=(grown("unsettled"),), holders=(keeper(),))
+    found = verified(one)
+    assert (found.exit_code, found.unsettled) == (3, 8192)
+    assert "not settled: 128.00 KiB (8.00 KiB a step)" in text_of(found)
+    assert "not settled: 8.00 KiB a step that grew over all that was watched" in text_of(found)
+    assert replace(found, max_drift=8192).exit_code == 0
+    state = replace(one, holders=(keeper("optimizer"),))
+    assert verified(state).exit_code == 0
+
+
 def test_what_a_verdict_or_a_leak_speaks_of_is_not_harmless_as_well() -> None:
     leaking = on_cpu(loop(RISING), drifts=(grown("leak"),), holders=(keeper(),))
     assert verified(leaking).harmless == ()

@@ -160,8 +160,8 @@ def command(**given: Any) -> int:
     SCRIPT runs unchanged, with its arguments, in a process of its own, until enough steps are sampled.
 
     Exit status: 0 no drift above --max-drift and no other limit exceeded, 1 a limit exceeded, 2 wrong use, SCRIPT failed, or
-    nothing to compare with. With --fix: 0 nothing left to
-    gain, 1 gains found and not applied, 2 SCRIPT could not be run.
+    nothing to compare with, 3 growth that is not settled. With --fix: 0 nothing left to gain, 1 gains found and not applied, 2 SCRIPT
+    could not be run.
     """
     from gpulint.cli import _verify
 

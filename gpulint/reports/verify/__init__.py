@@ -25,7 +25,7 @@ from gpulint.runtime.parent.growth import (
 )
 from gpulint.runtime.parent.judging import nodes_text
 from gpulint.runtime.parent.standing import context_text, host_text, idle_text, tied_text
-from gpulint.runtime.parent.verdict import Unpredicted, Verdict, Verification, Wasted
+from gpulint.runtime.parent.verdict import UNSETTLED, Unpredicted, Verdict, Verification, Wasted
 from gpulint.runtime.record.result import RankResult, Site
 from gpulint.source.sources import Sources
 from gpulint.units import format_bytes
@@ -159,6 +159,11 @@ def _conclusion(verification: Verification) -> tuple[str, str]:
         return "bad", f"{subject} grows by {verification.said_drift}"
     if not verification.sampled:
         return "warn", "No step was sampled: nothing was measured"
+    if verification.exit_code == UNSETTLED:
+        return (
+            "warn",
+            f"Growth {verification.where} is not settled: {format_bytes(round(verification.unsettled))} a step so far",
+        )
     found = (verification.unpredicted, verification.unexplained, verification.wasted)
     if verification.count("confirmed") or any(found):
         return "warn", f"No drift {verification.where} above {format_bytes(verification.max_drift)} a step"
@@ -179,6 +184,8 @@ def _closing(verification: Verification) -> str:
     drift = f" Drift {verification.where}: {verification.said_drift}"
     if verification.max_drift:
         drift += f" ({format_bytes(verification.max_drift)} allowed)"
+    if verification.exit_code == UNSETTLED:
+        drift += f"; not settled: {format_bytes(round(verification.unsettled))} a step that grew over all that was watched (--reach goes on for longer)"
     if verification.failed:
         until = f"{drift} until then." if verification.sampled else ""
         return f"{line}. Not verified: {verification.trouble}.{until}"

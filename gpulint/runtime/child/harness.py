@@ -233,6 +233,7 @@ class Harness:
         if self._others[thread] <= ALONE or session.sampled or session.done or session.probe is None:
             return False
         self._followed = thread
+        self._windows.change_thread()
         self._steps.event()
         if thread != self._own:
             session.probe.join()
@@ -433,8 +434,9 @@ class Harness:
 
     def _optimizer_stepped(self, optimizer: Any) -> None:
         closures, self._closures = self._closures or 0, None
-        if threading.get_ident() == self._own:
+        if threading.get_ident() == self._own != self._followed:
             self._followed = self._own  # it trains after all
+            self._windows.change_thread()
         if not self._here() or closures > MOST_CLOSURES:
             return
         frame = sys._getframe(1)
@@ -474,6 +476,7 @@ class Harness:
             self._steps.event()
             self._windows.close()
             self.looks.take_back()
+            self._windows.look_over()
 
     def report(self, end: End) -> None:
         """Send the result, once."""

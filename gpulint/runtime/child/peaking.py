@@ -183,9 +183,8 @@ class Peaking:
     def _keeper(self, number: int, found: list[Holder]) -> str:
         """Who keeps most of what was born at a site."""
         site = self._session.frames.sites[number]
-        shares = [(sum(held.bytes for held in one.births if held.site == site), one) for one in found]
-        most, holder = max(shares, key=lambda share: share[0], default=(0, None))
-        if holder is None or not most:
+        holder = max(found, key=lambda one: one.kept_of(site), default=None)
+        if holder is None or not holder.kept_of(site):
             return ""
         # An optimizer's state is looked for with its parameters, and leads to their gradients.
         return f"parameters, gradients and {holder.text}" if holder.scope == "optimizer" else holder.text

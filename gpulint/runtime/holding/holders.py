@@ -11,23 +11,26 @@ import statistics
 import types
 from collections import Counter, deque
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
 import torch
 
 from gpulint.runtime.holding import walking
-from gpulint.runtime.holding.paths import PARTS, Name, describe, path_of
-from gpulint.runtime.holding.walking import Walk
+from gpulint.runtime.holding.paths import PARTS, describe, path_of
+from gpulint.runtime.holding.walking import PLAIN, Walk
 from gpulint.runtime.probes.base import Block, Key, Targets
 from gpulint.runtime.probes.frames import Frames
-from gpulint.runtime.probes.plain import attribute, attributes_of, is_one, name_of
-from gpulint.runtime.record.drift import QUANTUM
+from gpulint.runtime.probes.plain import attribute, attributes_of, is_one, items_of, name_of
+from gpulint.runtime.record.drift import FEWEST, QUANTUM
 from gpulint.runtime.record.result import Held, Holder, Place
 from gpulint.units import format_bytes
 
 _PLACES: tuple[Place, ...] = get_args(Place)
 OTHERS = 0.5  # of what a holder with a limit holds: where others hold so much of it, the limit says nothing
+REFILLED = (
+    1 / 8
+)  # of the entries: as many are younger than others that were put in after them, where keys come again
 SLICE = 0.5  # of a storage: a tensor that shows no more is a slice that keeps the rest
 
 
@@ -81,14 +84,14 @@ def _hold_others_too(walk: Walk, groups: Iterable[_Group], roots: Iterator[tuple
     held = {key: block for group in limited for key, block in group.held.items()}
     if not held:
         return
-    barred = frozenset(number for group in limited for number in group.objects)
+    barred = frozenset(itertools.chain.from_iterable(group.objects for group in limited))
     again = Walk(held, walk.key_of, range(0), barred=barred)
     with contextlib.closing(again):
         walking.explore(again, roots)
         walking.follow_graphs(again)
         for group in limited:
             if len(again.found.keys() & group.held.keys()) >= OTHERS * len(group.held):
-                group.name = group.name._replace(limit="", bound=None)
+                group.name = replace(group.name, limit="", bound=None)
 
 
 def reached(
@@ -110,7 +113,7 @@ def reached(
 class _Group:
     """What objects of one name keep in one place: the lists of all layers of one class are filled by one line."""
 
-    name: Name
+    name: Holder
     place: Place
     blocks: list[Block] = field(default_factory=list)
     tensors: set[int] = field(default_factory=set)
@@ -123,15 +126,29 @@ class _Group:
     # Storages of which a tensor shows a part, and their bytes
     slices: dict[Hashable, int] = field(default_factory=dict)
     held: dict[Hashable, Block] = field(default_factory=dict)
-    objects: set[int] = field(default_factory=set)  # by id, that hold them
+    objects: dict[int, Any] = field(default_factory=dict)  # by id, that hold them
+    # By entry and birth site, blocks that are attributes of the entry itself; and all others
+    direct: Counter[tuple[int, int]] = field(default_factory=Counter)
+    deeper: int = 0
+    made: dict[int, int] = field(
+        default_factory=dict
+    )  # by entry, the epoch of the latest that is in plain containers
 
     def add(self, one: walking.Find, above: list[Any]) -> None:
         """A block, and the objects between its tensor and what holds the group."""
         self.blocks.append(one.block)
         self.held[one.key] = one.block
-        self.objects.add(id(above[-1]))
+        self.objects[id(above[-1])] = above[-1]
         self.tensors.add(id(one.tensor))
-        self.entries[id(above[max(0, len(above) - 2)])] += one.block.size
+        entry = above[max(0, len(above) - 2)]
+        self.entries[id(entry)] += one.block.size
+        attributes = attributes_of(entry) if len(above) > 2 and not one.graph else None
+        if attributes is not None and (len(above) == 3 or (len(above) == 4 and above[1] is attributes)):
+            self.direct[id(entry), one.block.site] += 1
+        else:
+            self.deeper += 1
+        if all(type(part) in PLAIN for part in above[1:-1]):
+            self.made[id(entry)] = max(one.block.epoch, self.made.get(id(entry), 0))
         self.graph |= one.graph
         self.network |= is_one(one.tensor, torch.nn.Parameter)
         self.errors.update(
@@ -141,6 +158,23 @@ class _Group:
         )
         if not one.graph and _alone(one.tensor) <= SLICE * one.block.size:
             self.slices[one.key] = one.block.size
+
+    @property
+    def slots(self) -> bool:
+        """Whether each of its entries keeps one of each kind, as an attribute, and none gathers any."""
+        holds = all(is_one(one, list, tuple, dict) for one in self.objects.values())
+        return holds and len(self.objects) == 1 and not self.deeper and set(self.direct.values()) == {1}
+
+    @property
+    def refilled(self) -> bool:
+        """Whether keys come again, whose values are new then: entries are younger than others that were put in after them."""
+        (holding,) = self.objects.values() if len(self.objects) == 1 else (None,)
+        if type(holding) is not dict:
+            return False
+        made = [self.made[id(value)] for _, value in items_of(holding) if id(value) in self.made]
+        later = list(itertools.accumulate(reversed(made), min))[::-1]
+        younger = sum(own > least for own, least in zip(made, later, strict=True))
+        return younger >= max(FEWEST, REFILLED * len(made))
 
     def remark(self, shown: Mapping[Hashable, int]) -> str:
         """What else is to be known of how it holds them; empty where nothing is. `shown` is how much of each storage tensors
@@ -290,8 +324,9 @@ def _holder(group: _Group, frames: Frames, shown: Mapping[Hashable, int]) -> Hol
     tensors = f"{len(group.tensors)} tensor{'s' * (len(group.tensors) != 1)}"
     text = ", ".join(part for part in (name.text, where, tensors, group.remark(shown)) if part)
     pins: Any = "graph" if group.graph else "network" if group.network else ""
-    return Holder(
-        **name._replace(text=text)._asdict(),
+    return replace(
+        name,
+        text=text,
         count=len(group.tensors),
         bytes=size,
         place=group.place,
@@ -300,6 +335,8 @@ def _holder(group: _Group, frames: Frames, shown: Mapping[Hashable, int]) -> Hol
         births=_births(group.blocks, frames),
         entry=round(statistics.median(group.entries.values())) if len(group.entries) > 1 else 0,
         pins="" if name.scope == "optimizer" else pins,
+        slots=group.slots,
+        refilled=group.refilled,
     )
 
 

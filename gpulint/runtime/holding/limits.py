@@ -66,8 +66,7 @@ class _Reader:
         assigned = [one for one in ast.walk(scope) if isinstance(one, ast.Assign) and self._is_it(one.value)]
         self._aliases = {to.id for one in assigned for to in one.targets if isinstance(to, ast.Name)}
         self._measured = any(
-            getattr(one, "name", "") == "__len__" and any(self._is_length(node) for node in ast.walk(one))
-            for one in self._functions
+            getattr(one, "name", "") == "__len__" and self._mentions(one) for one in self._functions
         )
         self.growths = {id(function): list(self._grown(function)) for function in self._functions}
         self.growths = {key: nodes for key, nodes in self.growths.items() if nodes}
@@ -111,6 +110,8 @@ class _Reader:
         return any(map(self._is_it, ast.walk(node)))
 
     def _is_length(self, node: ast.AST) -> bool:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):  # with what is about to come
+            return self._is_length(node.left) or self._is_length(node.right)
         if isinstance(node, ast.Subscript):  # `kept.shape[0]`
             return name_of(node.value) == "shape" and self._is_it(getattr(node.value, "value", None))
         if not isinstance(node, ast.Call):

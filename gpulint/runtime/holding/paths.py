@@ -14,6 +14,7 @@ import sys
 import types
 from collections import deque
 from collections.abc import Iterable, Mapping, Set
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
@@ -26,30 +27,13 @@ from gpulint.runtime.probes.base import Block
 from gpulint.runtime.probes.crests import by_site
 from gpulint.runtime.probes.frames import Frames, frame_locals, function_name, site_in
 from gpulint.runtime.probes.plain import attribute
-from gpulint.runtime.record.result import Scope
+from gpulint.runtime.record.result import Holder, Scope
 
 _LRU: Any = type(functools.lru_cache(maxsize=None)(lambda: None))
 _MAXLEN: Any = vars(deque)["maxlen"]
 _WRITTEN = frozenset({str, int, bool, float, type(None)})  # kinds of keys that an expression can have
 SLACK = 8  # one entry in so many may be there beside a limit, until it is cut
 PARTS = ("_parameters", "_buffers", "_modules")  # dicts of a module, whose keys are its attributes
-
-
-class Name(NamedTuple):
-    """What `describe` found out; see `Holder` for the fields."""
-
-    text: str
-    variable: str
-    container: str
-    scope: Scope
-    owner: str
-    file: str
-    line: int
-    lines: tuple[int, ...]
-    bound: int | None
-    length: int | None
-    renews: bool
-    limit: str
 
 
 class _State(NamedTuple):
@@ -74,8 +58,9 @@ class _State(NamedTuple):
         return cls(name, scope, f"{site.function}()", site.file, site.line, name, via=via)
 
 
-def describe(path: list[Any], sizes: Set[int] = frozenset()) -> Name:
-    """The name of the object at the beginning of a path, which ends at a `Root`. `sizes` are those of what networks were given."""
+def describe(path: list[Any], sizes: Set[int] = frozenset()) -> Holder:
+    """The object at the beginning of a path, which ends at a `Root`, as a holder of which it is not known yet what it holds. `sizes` are
+    those of what networks were given."""
     holding, chain = path[0], path[::-1]
     state, skip = _State(), False
     for position, (above, below) in enumerate(itertools.pairwise(chain)):
@@ -115,7 +100,10 @@ def describe(path: list[Any], sizes: Set[int] = frozenset()) -> Name:
     scope, owner, file = state.scope, state.owner, state.file
     renewed = any(renews(file, state.base, state.attribute, line) for line in lines)
     text, line = _text(state, variable, container), lines[0] if lines else state.first_line
-    return Name(text, variable, container, scope, owner, file, line, lines, bound, length, renewed, limit)
+    name = Holder(
+        text, variable, container, scope, owner, file, line, 0, 0, lines, bound=bound, length=length
+    )
+    return replace(name, renews=renewed, limit=limit)
 
 
 def _limit(state: _State, path: list[Any], container: str, length: int | None) -> tuple[int | None, str]:
@@ -161,7 +149,9 @@ def _goes_by(holding: Any, sizes: Set[int]) -> bool:
         for key, _ in entries
     ]
     in_order = all(len(a) == len(b) and all(map(operator.le, a, b)) for a, b in itertools.pairwise(keys))
-    return len(keys) > 1 and in_order and all(key and sizes >= set(key) for key in keys)
+    # What all keys have in common, as a number of heads, is no size
+    differing = [part for part in map(set, zip(*keys, strict=False)) if len(part) > 1]
+    return in_order and bool(differing) and all(part <= sizes for part in differing)
 
 
 def path_of(parents: Mapping[int, Any], start: Any) -> list[Any]:

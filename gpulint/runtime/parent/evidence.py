@@ -205,7 +205,7 @@ class Evidence:
     def keepers(self, drift: result.Drift) -> list[tuple[int, result.Holder]]:
         """Who keeps how many bytes of what a site left behind."""
         holders = [holder for holder in self.rank.holders if holder.place == drift.place]
-        return [(held.bytes, one) for one in holders for held in one.births if held.site == drift.site]
+        return [(size, one) for one in holders if (size := one.kept_of(drift.site))]
 
     def _is_state(self, leak: result.Drift) -> bool:
         kept = sum(size for size, holder in self.keepers(leak) if holder.scope == "optimizer")

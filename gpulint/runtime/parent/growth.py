@@ -36,7 +36,7 @@ UNEXPLAINED = 0.25  # of the growth of a step: less is the measurement's
 RISES = 3  # times that `allocated` was higher than before: fewer are no steady growth
 TOTAL = 8  # sampled steps below which a rise is not held against what is named
 
-Why = Literal["bounded", "filling", "occasional", "gc-garbage", "optimizer", "host", "few"]
+Why = Literal["bounded", "filling", "unsettled", "occasional", "gc-garbage", "optimizer", "host", "few"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +102,9 @@ class Harmless(Record):
     @property
     def label(self) -> str:
         """What it is called: what came now and then only may yet be growth."""
-        return {"occasional": "not settled", "few": "not settled", "filling": "may be filling"}.get(
-            self.why, "harmless"
-        )
+        if self.why in ("unsettled", "occasional", "few"):
+            return "not settled"
+        return "may be filling" if self.why == "filling" else "harmless"
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +272,7 @@ def _of_rank(findings: Sequence[Finding], one: Evidence) -> dict[tuple[str, str]
         # What is the same under several names is told once.
         few = (_too_few(window) for window in one.rank.windows if _is_open(window))
         lines |= {("few", str(line.total)): line for line in few}
-    least = {why: noted(one.rank, min if why == "occasional" else max) for why, _ in lines}
+    least = {why: noted(one.rank, min if why in ("occasional", "unsettled") else max) for why, _ in lines}
     return {key: line for key, line in lines.items() if line.total >= least[key[0]]}
 
 
@@ -429,6 +429,13 @@ def _named(rank: result.RankResult, own: Sequence[result.Sample], alone: result.
         elif alone in (None, drift.kind):
             total += drift.bytes_per_step * (len(own) - 1 if alone else between[drift.kind])
     return total
+
+
+def unsettled(evidence: Evidence) -> float:
+    """Bytes a step that grew on the device over all that was watched, of which it cannot be told whether they go on to."""
+    told = [d for d in evidence.rank.drifts if d.status == "unsettled" and d.place == "device"]
+    ours = (d for d in told if (keeper := _keeper(d, evidence)) is None or keeper.scope != "optimizer")
+    return sum(d.bytes_per_step for d in ours if d.total >= noted(evidence.rank, min))
 
 
 def noted(rank: result.RankResult, of: Callable[[float, float], float] = max) -> float:

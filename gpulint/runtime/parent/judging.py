@@ -47,15 +47,11 @@ def _drift(case: Case) -> Judgement:
     if not share and leaking:
         share = Share.of(map(Share.of_drift, leaking))
     if share:
-        growing = [holder for holder, one in grown if one] or _keepers(leaking, evidence)
+        keepers = [h for h in evidence.rank.holders if any(h.kept_of(drift.site) for drift in leaking)]
+        growing = [holder for holder, one in grown if one] or keepers
         return _confirmed_drift(share, growing, leaking, evidence)
     weaker = [*born, *(drift for holder in holders for drift in evidence.drifts_of(holder))]
     return _explained(case, holders, weaker) or case.unmeasured() or _not_grown(case)
-
-
-def _keepers(drifts: list[Drift], evidence: Evidence) -> list[Holder]:
-    sites = {drift.site for drift in drifts}
-    return [h for h in evidence.rank.holders if any(held.site in sites for held in h.births)]
 
 
 def _confirmed_drift(
@@ -101,6 +97,7 @@ def _explained(case: Case, holders: list[Holder], drifts: list[Drift]) -> Judgem
     for status, judged in (
         ("bounded", refuted),
         ("filling", inconclusive),
+        ("unsettled", inconclusive),
         ("occasional", inconclusive),
         ("gc-garbage", refuted),
     ):

@@ -20,6 +20,7 @@ from gpulint.runtime.record.peaks import ForeignContext, Gate
 from gpulint.runtime.record.records import Record
 from gpulint.runtime.record.result import ForwardFigures, Holder, Place, RunResult, Site, Trend
 
+UNSETTLED = 3  # the exit status where it cannot be told whether growth ends
 _ORDER: tuple[Status, ...] = ("confirmed", "inconclusive", "refuted", "not reached")
 _What = tuple[str, str, str]  # which holder or site, the same on every rank
 _FAILED = ("raised", "exit", "killed", "not-started", "no-steps", "no-torch", "no-device")
@@ -163,6 +164,11 @@ class Verification(Record):
         return self.drift > self.max_drift
 
     @property
+    def unsettled(self) -> float:
+        """Bytes a step that grew over all that was watched, by the rank that has most of it: that may be drift, and may come to an end."""
+        return max((growth.unsettled(Evidence(rank)) for rank in self.run.ranks), default=0.0)
+
+    @property
     def sampled(self) -> int:
         """The steps sampled of the kind that is judged first, by the rank that sampled most of them."""
         return max((rank.steps(Evidence(rank).main_kind()) for rank in self.run.ranks), default=0)
@@ -191,12 +197,15 @@ class Verification(Record):
     @property
     def exit_code(self) -> int:
         """0: no drift above `max_drift`, no limit exceeded; 1: drift, or a limit that was exceeded; 2: the script failed, nothing was
-        sampled or judged, or it could not be held against its limits; 130: interrupted."""
+        sampled or judged, or it could not be held against its limits; 3: none of these, and growth by more than `max_drift` that is not
+        settled; 130: interrupted."""
         if self.run.end.reason == "interrupted":
             return 130
         if self.failed or (self.gate is not None and self.gate.problems):
             return 2
-        return int(self.drifting or (self.gate is not None and bool(self.gate.exceeded)))
+        if self.drifting or (self.gate is not None and self.gate.exceeded):
+            return 1
+        return UNSETTLED if self.unsettled > self.max_drift else 0
 
     def count(self, status: Status) -> int:
         """How many findings have this status."""

@@ -310,7 +310,8 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
         figures = Figures(
             allocated=self.allocated(), peak=self.peak(), host_tensors=sum(self._live) - self.allocated()
         )
-        self._totals = {code: size for code, size in self._totals.items() if size}
+        # A copy: storages of other threads come and go meanwhile
+        self._totals = {code: size for code, size in self._totals.copy().items() if size}
         self._series.append(self._totals.copy())
         self.begin_peak("mark")
         return figures

@@ -22,6 +22,10 @@ from gpulint.units import format_bytes
 FIGURES: tuple[result.Figure, ...] = ("allocated", "reserved", "host_tensors", "rss", "heap")
 
 EVERY_STEP = 0.8  # share of intervals that makes a leak of every step
+BLOCKS = 12  # of which the means are compared: what is in use goes up and down within them
+COARSEST = 8  # stretches that several of them are joined to, at least
+SLOWER = 2.0  # standard errors by which a stretch must add less in the second half: nineteen times in twenty chance does not do it
+STILL = 0.6  # of the pairs of readings rise, less those that fall, where it grows still
 SLOPE = 0.5  # the site's live bytes must rise by at least this part of its bytes per step
 LATE = 5  # intervals with survivors, up to the last one, that make a leak of what began within the window
 FEWEST = 3  # intervals, or regular events, below which nothing is called a leak
@@ -36,6 +40,8 @@ FEWEST_RENEWED = 3
 NOTED, NOTED_SHARE = (64 * 1024, 0.01)
 QUANTUM = 512  # bytes; what the caching allocator rounds to
 SEGMENT = 20 * 1024 * 1024  # bytes; what reserved may grow by for a single block that finds no room
+
+SLOWS = "grows, and less and less: it may come to an end"
 
 EXPANDABLE = (
     "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (PYTORCH_ALLOC_CONF from torch 2.12 on), "
@@ -79,6 +85,33 @@ def rising(values: Sequence[float]) -> float:
     return sum(signs) / len(signs) if signs else 0.0
 
 
+def slower(values: Sequence[float]) -> float:
+    """By how many standard errors the values add less from one to the next in their second half than in the first; 0 where that cannot be
+    said (Welch's t)."""
+    size = max(1, len(values) // BLOCKS)
+    blocks = [statistics.fmean(values[at : at + size]) for at in range(0, len(values) - size + 1, size)]
+    added = [b - a for a, b in itertools.pairwise(blocks)]
+    halves = added[: len(added) // 2], added[len(added) // 2 :]
+    if min(map(len, halves)) < FEWEST:
+        return 0.0
+    less = statistics.mean(halves[0]) - statistics.mean(halves[1])
+    error = sum(statistics.variance(half) / len(half) for half in halves) ** 0.5
+    return less / error if error else 0.0
+
+
+def course(levels: Sequence[tuple[int, int]], each: float) -> Status:
+    """How what grew by `each` bytes a step has gone on, by what was alive of it after some steps, as (step, bytes): *bounded* where it has
+    stopped in the second half, *unsettled* where it grows ever more slowly, *leak* where it goes on."""
+    late = levels[len(levels) // 2 :]
+    steps, amounts = late[-1][0] - late[0][0], [alive for _, alive in late]
+    if (
+        max(amounts[-1] - amounts[0], slope_of(late) * steps) < STOPPED * each * steps
+        and rising(amounts) < STILL
+    ):
+        return "bounded"
+    return "unsettled" if slower(_amounts(levels)) >= SLOWER else "leak"
+
+
 def is_regular(events: Sequence[int], eligible: Sequence[int], edges: Sequence[int]) -> bool:
     """Whether events recur over all of the `eligible` intervals, so that more can be expected.
 
@@ -113,9 +146,15 @@ def _evenly(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:
 
 
 def judge(
-    births: Births, edges: Sequence[int], kind: result.StepKind, age: int = 2, window: str = ""
+    births: Births,
+    edges: Sequence[int],
+    kind: result.StepKind,
+    age: int = 2,
+    window: str = "",
+    joined: bool = False,
 ) -> result.Drift | None:
-    """What the site's survivors mean, or None if there are none.
+    """What the site's survivors mean, or None if there are none. Where intervals may be `joined`, what comes at random is regular in
+    longer ones.
 
     `window` is the name of the stretches that are judged, "" for steps.
 
@@ -123,6 +162,46 @@ def judge(
     from edges[i] up to edges[i + 1]. Only intervals that ended `age` steps before the window's end are
     judged: what is younger may just be in use.
     """
+    found = _judged(births, edges, kind, age, window)
+    often = 2
+    while joined and found is not None and found.status == "occasional" and len(edges) > often * COARSEST:
+        coarser = _judged(_joined(births, edges, often), edges[::often], kind, age * often, window)
+        if coarser is not None and coarser.status != "occasional":
+            if coarser.enlarged and not found.enlarged:
+                coarser = replace(coarser, enlarged=False, times=0.0, reason="more of it is alive each time")
+            found = coarser
+        often *= 2
+    if found is not None and joined and births.levels:
+        # What is in use grows at first, and survivors are replaced by younger ones where keys come again
+        survived = list(itertools.accumulate(births.alive.get(i, 0) for i in range(len(edges) - 1)))
+        if found.status == "leak" and min(slower(survived), slower(_amounts(births.levels))) >= SLOWER:
+            return replace(found, status="unsettled", reason=SLOWS)
+        if found.status == "occasional" and found.events > FEWEST and _grows_on(births.levels):
+            return replace(found, status="unsettled", reason=f"{found.reason}, and more of it all the time")
+    return found
+
+
+def _grows_on(levels: Sequence[tuple[int, int]]) -> bool:
+    """Whether more is alive all the time, and in the second half as well."""
+    amounts = _amounts(levels)
+    rise, late = amounts[-1] - amounts[0], amounts[-1] - amounts[len(amounts) // 2]
+    return rising(amounts) >= STILL and late >= STOPPED * rise / 2 > 0
+
+
+def _joined(births: Births, edges: Sequence[int], often: int) -> Births:
+    """The same of intervals of which each is so many."""
+    alive, counts, garbage = (Counter[int]() for _ in range(3))
+    for sums, one in ((alive, births.alive), (counts, births.counts), (garbage, births.garbage)):
+        for interval, amount in one.items():
+            sums[interval // often] += amount
+    kept = set(edges[::often])
+    levels = births.levels and [(step, size) for step, size in births.levels if step in kept]
+    return replace(births, alive=alive, counts=counts, garbage=garbage, levels=levels)
+
+
+def _judged(
+    births: Births, edges: Sequence[int], kind: result.StepKind, age: int, window: str
+) -> result.Drift | None:
     eligible = [i for i in range(len(edges) - 1) if edges[i + 1] <= edges[-1] - age]
     if not eligible:
         return None
@@ -184,14 +263,6 @@ class _Look:
         count, share = sum(births.counts.get(i, 0) for i in alive), len(alive) / len(eligible)
         return self.drift(status, total, count, share, self.steps(eligible), reason, len(events))
 
-    def has_stopped(self, each: float) -> bool:
-        """Whether what is alive has grown little in the second half: the site goes on, and what it makes takes the place of other."""
-        late = self.levels[len(self.levels) // 2 :]
-        if len(self.levels) < 2 * FEWEST_LEVELS:
-            return False
-        (start, low), (end, high) = late[0], late[-1]
-        return high - low < STOPPED * each * (end - start) and slope_of(late) < STOPPED * each
-
     def steps(self, eligible: Sequence[int]) -> int:
         return sum(self.edges[i + 1] - self.edges[i] for i in eligible)
 
@@ -241,7 +312,8 @@ class _Look:
             since = [alive for step, alive in levels if step >= edges[eligible[0]]]
             if not self.window and _rises(since) < RISING:
                 return "occasional", "grew in few of the steps, however many its survivors seem to come from"
-        if self.has_stopped(mean):
+        # the site goes on, and what it makes takes the place of other
+        if len(self.levels) >= 2 * FEWEST_LEVELS and course(self.levels, mean) == "bounded":
             return "bounded", "stopped growing within what was seen"
         if every:
             return "leak", f"survivors from {len(events)} of {len(eligible)} stretches"
@@ -319,17 +391,38 @@ def settle(
     return [_settled(one, [h for h in limits if _keeps(h, one)], room) for one in drifts]
 
 
+def refilled(
+    one: result.Drift, holders: Sequence[result.Holder], levels: Sequence[tuple[int, int]]
+) -> result.Drift:
+    """What grows ever more slowly in a dict whose keys come again: they may be so many and no more."""
+    keepers = [h for h in holders if h.refilled and _keeps(h, one)]
+    slows = one.status in ("leak", "unsettled") and slower(_amounts(levels)) >= SLOWER
+    if not slows or _kept(one, keepers) < 0.9 * one.total:
+        return one
+    reason = f"kept by {keepers[0].text}, whose keys come again with new values, and others ever more seldom"
+    return replace(one, status="filling", reason=reason, limited=True)
+
+
+def _amounts(levels: Sequence[tuple[int, int]]) -> list[int]:
+    return [alive for _, alive in levels]
+
+
+def _kept(drift: result.Drift, holders: Sequence[result.Holder]) -> int:
+    return sum(holder.kept_of(drift.site) for holder in holders)
+
+
 def _keeps(holder: result.Holder, drift: result.Drift) -> bool:
-    return holder.place == drift.place and any(held.site == drift.site for held in holder.births)
+    return holder.place == drift.place and holder.kept_of(drift.site) > 0
 
 
 def _settled(drift: result.Drift, keepers: Sequence[result.Holder], room: int | None) -> result.Drift:
-    bounded = sum(held.bytes for h in keepers for held in h.births if held.site == drift.site)
-    if drift.status not in ("leak", "occasional") or bounded < 0.9 * drift.total:
+    if drift.status not in ("leak", "unsettled", "occasional") or _kept(drift, keepers) < 0.9 * drift.total:
         return drift
     limit = max(keepers, key=lambda h: h.bytes)
     by_code = bool(limit.limit)  # of the script's, and not by what it is
-    if (drift.enlarged and not by_code) or (by_code and (drift.status != "leak" or limit.pins == "graph")):
+    if drift.enlarged and (limit.slots or not by_code):
+        return drift
+    if by_code and (drift.status == "occasional" or limit.pins == "graph"):
         return drift
     what = f"which {limit.limit}" if by_code else f"which holds at most {limit.bound}"
     reason = f"kept by {limit.text}, {what}"
@@ -341,7 +434,7 @@ def _settled(drift: result.Drift, keepers: Sequence[result.Holder], room: int | 
         card = f", of {format_bytes(room)} that there are" if room is not None and full > room else ""
         what = f"; its entries keep whole {pins}s" if pins else ""
         return replace(drift, status="leak", reason=f"{reason}{card}{what}", limited=True)
-    if by_code and (limit.bound is None or (limit.length or 0) < limit.bound):
+    if by_code and (limit.slots or limit.bound is None or (limit.length or 0) < limit.bound):
         return replace(drift, status="filling", reason=f"{reason}; it still fills", limited=True)
     return replace(drift, status="bounded", reason=reason, limited=True)
 

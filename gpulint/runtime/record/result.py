@@ -21,7 +21,7 @@ StepKind = Literal["train", "eval", "explicit"]
 Place = Literal["device", "host"]
 Scope = Literal["local", "global", "attribute", "class attribute", "closure", "cache", "optimizer", "unknown"]
 Boundary = Literal["optimizer", "forward", "batch", "explicit", "none"]
-Status = Literal["leak", "filling", "occasional", "bounded", "gc-garbage"]
+Status = Literal["leak", "filling", "unsettled", "occasional", "bounded", "gc-garbage"]
 TrendStatus = Literal["flat", "growing", "shrinking", "fragmentation", "unknown"]
 Figure = Literal["allocated", "reserved", "host_tensors", "rss", "heap"]
 EndReason = Literal[
@@ -143,7 +143,7 @@ class Drift(Record):
     that left something behind, `slope` the Theil-Sen slope of the site's live bytes per step. `total` bytes
     in `count` blocks, from `events` stretches, are alive at the end. Status: *leak* grows in every step or at regular intervals;
     *filling* grows as far as it was watched, and what keeps it is held to a size that it has not reached;
-    *occasional* survives without regularity; *bounded* is kept by something with a limit (deque, lru_cache,
+    *unsettled* grows over all that was watched, without regularity or ever more slowly; *occasional* survives without regularity; *bounded* is kept by something with a limit (deque, lru_cache,
     optimizer state) or stopped growing; *gc-garbage* was freed by `gc.collect()`. `limited` says
     that what keeps it has a most number of entries, and `reason` which. `enlarged`: nothing survived, but what is in use is
     replaced by something larger each time. It grew until the end of a window, of the name `released`, and was let go of then; or it has
@@ -219,7 +219,7 @@ class Holder(Record):
     lru_cache), `length` how many it has now, `entry` the bytes of the
     middle one of those that keep any (0 where they cannot be told apart). `pins` says what its entries keep besides values, `renews` that new values of
     the variable are made of the old ones. `released`, as in `Drift`: all of it was let go of. `limit` says which line of the script's holds
-    it to a size, and to which.
+    it to a size, and to which. `slots`: each of its entries keeps one tensor of a kind, as an attribute; `refilled`: its keys come again, with new values.
     """
 
     text: str
@@ -243,6 +243,12 @@ class Holder(Record):
     renews: bool = False
     released: str = ""
     limit: str = ""
+    slots: bool = False
+    refilled: bool = False
+
+    def kept_of(self, site: Site) -> int:
+        """The bytes that it keeps of what was born at a site."""
+        return sum(held.bytes for held in self.births if held.site == site)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,15 +9,14 @@ from operator import attrgetter
 from types import FrameType
 from typing import Any, NamedTuple
 
-from gpulint.runtime.record.besides import Later
 from gpulint.runtime.record.drift import EVERY_STEP, FEWEST, FEWEST_WINDOWS
 from gpulint.runtime.record.result import Drift, Holder, Part, Place, Sample, Site, StepKind, WindowFigures
 
 EVALUATION = "evaluation"  # the name of those windows, beside a training
 ROUND = "round of"  # how the names of loops' windows begin
 STRETCH = "stretch of"  # the same of so many steps one after the other, after the sampled ones
-_NAMED = attrgetter("file", "line", "variable", "owner")  # what tells a holder from others
-GROWING = ("leak", "filling")
+NAMED = attrgetter("file", "line", "variable", "owner")  # what tells a holder from others
+GROWING = ("leak", "filling", "unsettled")
 GONE = 0.5  # of what leaked: where less is left, it was let go of
 
 
@@ -83,6 +82,24 @@ class Span:
     settled: int = 0  # the same at the last look
     due: int = FEWEST  # ends at which it is judged next
     window: Window | None = None
+    # Of a stretch: its steps, the mark at which the loop that it is in began, and those at which rounds of that have ended
+    length: int = 0
+    since: int = 0
+    rounds: list[int] = field(default_factory=list)
+
+    def measure(self, length: int) -> None:
+        """It is a stretch of so many steps."""
+        self.length, self.name = length, f"{STRETCH} {length} steps"
+
+    def join(self) -> None:
+        """Stretches become twice as long, so that a few of them cover the whole run."""
+        self.measure(2 * self.length)
+        for ends in (self.ends, self.levels, self.seconds):
+            del ends[::2]
+        self.due = len(self.ends) + 1
+        if self.window is not None:
+            drifts = [replace(d, window=self.name, per_window=2 * d.per_window) for d in self.window.drifts]
+            self.window = self.window._replace(drifts=drifts, steps=self.window.steps // 2)
 
     def figures(self) -> WindowFigures:
         """As the result has them."""
@@ -155,10 +172,9 @@ def _parts(marks: Iterable[Mark]) -> tuple[Part, ...]:
     return tuple(found) if len(found) > 2 else ()
 
 
-def released(before: Window, now: Window, steps: int, fell: int, last: Later | None = None) -> Window:
+def released(before: Window, now: Window, steps: int, fell: int) -> Window:
     """The window as it stands `steps` steps later: what leaked and was mostly let go of since is bounded. What is replaced by
-    something larger each time is let go of each time: only that what is allocated `fell` by its bytes shows that it is gone. So is what
-    has stopped growing, where nothing was let go of that may hide it: in the `last` stretch of these steps all grew by less."""
+    something larger each time is let go of each time: only that what is allocated `fell` by its bytes shows that it is gone."""
     left = {(d.site, d.place): d for d in now.drifts}
     drifts = []
     for one in before.drifts:
@@ -168,21 +184,13 @@ def released(before: Window, now: Window, steps: int, fell: int, last: Later | N
             reason = f"was let go of within {steps} more steps of the same loop"
             one = replace(one, status="bounded", reason=reason, limited=False)
         drifts.append(one)
-    if drifts == before.drifts and last is not None:
-        reason = f"grew no further in {last.steps} more steps of the same loop"
-        drifts = [
-            replace(one, status="bounded", reason=reason, limited=False)
-            if one.status in GROWING and last.stopped(one.bytes_per_step)
-            else one
-            for one in drifts
-        ]
     kept = {(d.site, d.place) for d in drifts if d.status in GROWING}
-    nodes = [(_NAMED(later), later.nodes) for later in now.holders]
+    nodes = [(NAMED(later), later.nodes) for later in now.holders]
     holders = [
         held
         for held in before.holders
         if any((birth.site, held.place) in kept for birth in held.births)
-        or any(name == _NAMED(held) and number >= GONE * held.nodes > 0 for name, number in nodes)
+        or any(name == NAMED(held) and number >= GONE * held.nodes > 0 for name, number in nodes)
         or (held.births and not held.nodes)
     ]
     return before._replace(drifts=drifts, holders=holders)
@@ -222,16 +230,14 @@ def united(
         for d in w.drifts
         if d.status == "leak" and d.kind != "eval" and d.share >= EVERY_STEP
     }
-    known = {
-        (d.site, d.place) for w in windows for d in w.drifts if d.status in ("leak", "filling", "bounded")
-    }
+    known = {(d.site, d.place) for w in windows for d in w.drifts if d.status in (*GROWING, "bounded")}
     growing: set[tuple[Site, Place]] = set()  # from window to window
     for span in sorted(spans, key=_rank_of):
         if span.window is not None:
             stretch = span.name.startswith(STRETCH)  # of which growth alone says something
             told = growing | (known if stretch else stepwise)
             drifts_of = [d for d in span.window.drifts if (d.site, d.place) not in told]
-            drifts_of = [d for d in drifts_of if d.status == "leak" or not stretch]
+            drifts_of = [d for d in drifts_of if d.status in GROWING or not stretch]
             growing |= {(d.site, d.place) for d in drifts_of if d.status == "leak"}
             windows.append(span.window._replace(drifts=drifts_of))
     drifts: dict[Any, tuple[Drift, int]] = {}
@@ -284,7 +290,7 @@ def _holders(windows: Sequence[Window], told: Set[tuple[Site, Place, int]]) -> t
             if not births and not held.nodes:
                 continue
             own = replace(held, births=births, bytes=sum(birth.bytes for birth in births))
-            name = (*_NAMED(held), held.place, held.released)
+            name = (*NAMED(held), held.place, held.released)
             known = found.get(name)
             if known is None:
                 found[name] = own
@@ -296,5 +302,5 @@ def _holders(windows: Sequence[Window], told: Set[tuple[Site, Place, int]]) -> t
     return tuple(found.values())
 
 
-def _weight(one: Drift) -> tuple[bool, int]:
-    return one.status == "leak", one.total
+def _weight(one: Drift) -> tuple[int, int]:
+    return (one.status in GROWING) + (one.status == "leak"), one.total

@@ -1,0 +1,103 @@
+"""What the whole time that a run is watched says of growth, beyond the sampled steps: what comes at random, what comes to an end."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from gpulint.runtime.parent.runner import Run, run
+from gpulint.runtime.parent.verdict import verify
+
+pytest.importorskip("torch")
+
+HEAD = """
+import random, torch
+draw, device = random.Random(3), "cuda" if torch.cuda.is_available() else "cpu"
+net = torch.nn.Linear(32, 64).to(device)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+def learn():
+    out = net(torch.randn(16, 32, device=device))
+    optimizer.zero_grad()
+    out.pow(2).mean().backward()
+    optimizer.step()
+    return out.detach()
+"""
+SCRIPTS = {
+    "kept at random": (
+        """
+        hard = []
+        for step in range(100_000):
+            out = learn()
+            if draw.random() < 0.04:
+                hard.append(out)
+        """,
+        (1, 3),
+        "hard",
+    ),
+    "kept in the first steps of each fold": (
+        """
+        kept = []
+        def fold():
+            for step in range(30):
+                kept.append(learn())
+            for step in range(60):
+                learn()
+        for number in range(1000):
+            fold()
+        """,
+        (1,),
+        "kept",
+    ),
+    "in a list of each of some objects": (
+        """
+        class Client:
+            def __init__(self):
+                self.updates = []
+        clients = [Client() for _ in range(60)]
+        for step in range(100_000):
+            draw.choice(clients).updates.append(learn())
+        """,
+        (1,),
+        "clients",
+    ),
+    "a place for each of many items": (
+        """
+        class Item:
+            made = None
+            def get(self):
+                if self.made is None:
+                    self.made = learn()
+                return self.made
+        items = [Item() for _ in range(3000)]
+        for step in range(100_000):
+            learn()
+            draw.choice(items).get()
+        """,
+        (0,),
+        "",
+    ),
+    "as many keys as there are": (
+        """
+        seen = {}
+        for step in range(100_000):
+            out, key = learn(), draw.randrange(150)
+            if key not in seen:
+                seen[key] = out
+        """,
+        (0,),
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "codes", "holder"), SCRIPTS.values(), ids=SCRIPTS)
+def test_what_a_whole_run_says(text: str, codes: tuple[int, ...], holder: str, tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(HEAD + textwrap.dedent(text))
+    told = Run(str(path), capture=True, timeout=120.0, reach=18.0, environment={"OMP_NUM_THREADS": "1"})
+    found = verify("train.py", run(told), ())
+    assert found.exit_code in codes, (found.rates, found.unpredicted, found.harmless)
+    if holder:
+        assert holder in " ".join(one.text for one in (*found.unpredicted, *found.harmless))
