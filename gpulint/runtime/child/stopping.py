@@ -255,7 +255,6 @@ class Stopping:
             self._look()
             self._windows.look_again()
         self._looks.take_back()
-        self._windows.look_over()
         self._windows.mark_open()
         said = End("stopped", f"stopped after {session.sampled} sampled steps")
         if session.asked_for_cuda_in_vain:
