@@ -130,21 +130,14 @@ class Looks:
         """Whether something leaks from step to step, as far as it is known."""
         return bool(self._leaks())
 
-    def piles(self, on_and_on: bool = True) -> bool:
-        """Whether something of that is kept, and not just replaced by something larger each time. Unless it goes `on_and_on`, what may be full
-        at some time does not count: a dict, or a place for each entry."""
-        return any(
-            not leak.enlarged
-            and (on_and_on or not any(one.container == "dict" or one.slots for one in keepers))
-            for leak, keepers in self._leaks()
-        )
+    @property
+    def piles(self) -> bool:
+        """Whether something of that is kept, and not just replaced by something larger each time."""
+        return not all(drift.enlarged for drift in self._leaks())
 
-    def _leaks(self) -> list[tuple[Drift, list[Holder]]]:
-        """What leaks from step to step, each with those who keep it."""
-        windows = [w for series in self._session.series.values() for w in (*series.past, series.window) if w]
-        holders = [one for window in windows for one in window.holders]
-        leaks = (one for window in windows for one in window.drifts if one.status == "leak")
-        return [(leak, [one for one in holders if one.kept_of(leak.site)]) for leak in leaks]
+    def _leaks(self) -> list[Drift]:
+        windows = (w for series in self._session.series.values() for w in (*series.past, series.window) if w)
+        return [drift for window in windows for drift in window.drifts if drift.status == "leak"]
 
     def recheck(self, span: Span, again: bool, last: bool = False) -> bool:
         """A window has ended: what leaked from step to step, and was let go of by now, was kept as long as the window lasted.

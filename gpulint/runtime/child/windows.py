@@ -20,7 +20,7 @@ from gpulint.runtime.child.looks import Looks
 from gpulint.runtime.child.session import Session
 from gpulint.runtime.holding.naming import heads, loops_around
 from gpulint.runtime.probes.frames import Activation, activation, site_in
-from gpulint.runtime.record.drift import FEWEST, FEWEST_LEVELS, NOTED, NOTED_SHARE, slower
+from gpulint.runtime.record.drift import FEWEST, NOTED, NOTED_SHARE
 from gpulint.runtime.record.result import Site
 from gpulint.runtime.record.series import EVALUATION, ROUND, STRETCH, Span
 
@@ -31,7 +31,6 @@ WAITED_FOR = 0.25  # of what is told: what several windows have left is told whe
 STEPWISE = 6  # ends after which it is known whether a window is just a step
 AGAIN = 1.1  # times the ends that were looked at last, at which it is looked at again before the run ends
 IN_STRETCH = 16  # steps
-SLOWS = 0.5  # standard errors by which stretches add less in the second half, where they may come to an end
 CALLS = 4  # calls of one function after which, where nothing else is a step, they are steps
 
 
@@ -103,7 +102,6 @@ class Windows:
         self, session: Session, looks: Looks, mark: Callable[[], int], promote: Callable[[str], None]
     ) -> None:
         self.are_named = bool(session.options.named)  # by the user, who overrules what is found
-        self.goes_on = False  # whether what grows in stretches of steps shows no sign of an end
         self._session = session
         self._looks = looks
         self._mark = mark
@@ -247,7 +245,6 @@ class Windows:
             self.begin(STRETCH, f"{STRETCH} {IN_STRETCH} steps", self._session.frames.here())
         elif len(self._session.ended) - span.first >= IN_STRETCH * (len(span.seconds) + 1):
             self.end(STRETCH, again=True)
-            self.goes_on = len(span.levels) >= 2 * FEWEST_LEVELS and slower(span.levels) < SLOWS
 
     def look_again(self) -> None:
         """What grows in windows that have ended since they were looked at: it may have its size by now."""
