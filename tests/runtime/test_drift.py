@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gpulint.runtime.record import drift
+from gpulint.runtime.record.besides import Later
 from gpulint.runtime.record.drift import Births
 from gpulint.runtime.record.result import Drift, Held, Holder, Sample, Site
-from gpulint.runtime.record.series import Span, Window, released
+from gpulint.runtime.record.series import Window, released
 
 SITE = Site("/train.py", 10, "train")
 STEPS = 20
@@ -283,48 +283,23 @@ def test_what_is_replaced_by_something_larger_is_let_go_of_only_where_memory_fal
     assert [one.status for one in later.drifts] == [status]
 
 
-# -- over a whole run ----------------------------------------------------------------------------------------
-
-STRETCHES = list(range(97))
-
-
-def over_the_run(events: list[int]) -> Births:
-    """A block of 4 KiB in each of these stretches, of which there may be several."""
-    alive = {number: 4096 * events.count(number) for number in events}
-    levels = [4096 * sum(one < end for one in events) for end in STRETCHES]
-    return births(alive, series=levels)
+@pytest.mark.parametrize(
+    ("steps", "grew", "status"),
+    [(100, 0, "bounded"), (100, 1200, "bounded"), (100, 1300, "leak"), (100, 5000, "leak"), (50, 0, "leak")],
+)
+def test_what_stops_growing_in_the_steps_that_follow_is_no_leak(steps: int, grew: int, status: str) -> None:
+    kept = Drift(Site("train.py", 3, "main"), "train", "device", "leak", 50.0, 1.0, 20, 1000, 20)
+    later = released(Window([kept], [], 20), Window([kept], [], 20), 100, -grew, Later(steps, grew))
+    assert [one.status for one in later.drifts] == [status]
 
 
-def stretched(one: Births, joined: bool = True) -> str | None:
-    found = drift.judge(one, STRETCHES, "train", 1, "stretch of 16 steps", joined)
-    return None if found is None else found.status
-
-
-@pytest.mark.parametrize("seed", range(20))
-@pytest.mark.parametrize("often", [4, 10])
-def test_what_is_kept_at_random_is_growth_and_never_passed_over(seed: int, often: int) -> None:
-    drawn = random.Random(seed)
-    one = over_the_run([number for number in range(96) if drawn.random() < 1 / often])
-    assert stretched(one, joined=False) == "occasional" or often < 10
-    assert stretched(one) in ("leak", "unsettled")  # one in twenty slows down by chance
-
-
-def test_most_of_what_is_kept_at_random_is_told() -> None:
-    told = []
-    for seed in range(60):
-        drawn = random.Random(seed)
-        told.append(stretched(over_the_run([n for n in range(96) if drawn.random() < 1 / 6])))
-    assert told.count("leak") >= 48
-    assert set(told) <= {"leak", "unsettled"}
-
-
-def test_what_fills_up_is_not_told_while_it_fills() -> None:
-    drawn, cells, events = random.Random(1), set(), []
-    for number in range(96):
-        cell = drawn.randrange(100)
-        events += [number] if cell not in cells else []
-        cells.add(cell)
-    assert stretched(over_the_run(events)) in ("unsettled", "bounded", "occasional")
+def test_what_is_let_go_of_meanwhile_may_hide_that_another_grows_on() -> None:
+    one, other = (
+        Drift(Site("train.py", row, "main"), "train", "device", "leak", 50.0, 1.0, 20, 1000, 20)
+        for row in (3, 9)
+    )
+    later = released(Window([one, other], [], 20), Window([other], [], 20), 100, 0, Later(100, 0))
+    assert [drift.status for drift in later.drifts] == ["bounded", "leak"]
 
 
 def levels_of(amounts: list[int]) -> list[tuple[int, int]]:
@@ -332,18 +307,22 @@ def levels_of(amounts: list[int]) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize(
-    ("amounts", "went"),
+    ("amounts", "events", "status"),
     [
-        ([1600 * n for n in range(24)], "leak"),
-        ([1600 * min(n, 8) for n in range(24)], "bounded"),
-        ([1600 * 8 + 900 * (n % 3) for n in range(24)], "bounded"),
-        ([round(16000 * (1 - 0.9**n)) for n in range(24)], "unsettled"),
-        ([1600 * n + 700 * (n % 2) for n in range(24)], "leak"),
-        ([1600 * 8 + 300 * n for n in range(24)], "leak"),  # slowly, and on and on
+        ([4096 * (n // 5) for n in range(97)], 19, "unsettled"),
+        ([4096 * (n // 5) for n in range(97)], drift.FEWEST, "occasional"),
+        ([4096 * min(n // 5, 8) for n in range(97)], 8, "occasional"),
+        ([4096 * (n % 5) for n in range(97)], 19, "occasional"),
+        ([], 19, "occasional"),
     ],
 )
-def test_how_growth_has_gone_on(amounts: list[int], went: str) -> None:
-    assert drift.course(levels_of(amounts), 100.0) == went
+def test_what_comes_without_regularity_and_all_the_time_is_not_settled(
+    amounts: list[int], events: int, status: str
+) -> None:
+    one = Drift(
+        Site("train.py", 3, "main"), "train", "device", "occasional", 50.0, 0.2, 97, 4096, 1, events=events
+    )
+    assert drift.going_on(one, levels_of(amounts)).status == status
 
 
 def test_keys_that_come_again_may_be_so_many_and_no_more() -> None:
@@ -371,13 +350,3 @@ def test_a_place_for_each_entry_is_a_limit() -> None:
     assert [one.status for one in drift.settle([leak], [items])] == ["filling"]
     larger = dataclasses.replace(leak, enlarged=True, count=drift.FEWEST_LEVELS)
     assert drift.settle([larger], [items]) == [larger]
-
-
-def test_stretches_become_longer_so_that_they_cover_the_run() -> None:
-    span = Span(
-        "stretch", SITE, 0, 0, ends=[16, 32, 48, 64], levels=[1, 2, 3, 4], seconds=[0.1, 0.2, 0.3, 0.4]
-    )
-    span.measure(16)
-    span.join()
-    assert (span.ends, span.levels, span.seconds) == ([32, 64], [2, 4], [0.2, 0.4])
-    assert (span.length, span.name, span.due) == (32, "stretch of 32 steps", 3)

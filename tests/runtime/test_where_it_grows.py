@@ -138,10 +138,10 @@ LEAKS = {
         EPOCHS.format(epochs=32, keep="if number % 5 == 4: gallery[number] = out"), "call of `epoch()`"
     ),
     "every_fortieth_step": pytest.param(
-        STEPS.format(steps=420, keep="if step % 40 == 7: log.append((x, out))"), "stretch of 8 steps"
+        STEPS.format(steps=420, keep="if step % 40 == 7: log.append((x, out))"), "stretch of 16 steps"
     ),
     "second_loop": pytest.param(PHASES.format(step="seen.append(learn(torch.randn(32, 16)))"), ""),
-    "second_stage": pytest.param(STAGES.format(keep="kept.append(out)"), "stretch of 8 steps"),
+    "second_stage": pytest.param(STAGES.format(keep="kept.append(out)"), "stretch of 16 steps"),
     "second_loop_of_inference": pytest.param(SERVED.format(keep="answers.append"), ""),
 }
 HARMLESS = {

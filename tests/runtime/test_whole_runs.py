@@ -1,4 +1,4 @@
-"""What the whole time that a run is watched says of growth, beyond the sampled steps: what comes at random, what comes to an end."""
+"""What the whole time that a run is watched says of growth, beyond the sampled steps: what comes at random, what has its places."""
 
 from __future__ import annotations
 
@@ -36,20 +36,6 @@ SCRIPTS = {
         (1, 3),
         "hard",
     ),
-    "kept in the first steps of each fold": (
-        """
-        kept = []
-        def fold():
-            for step in range(30):
-                kept.append(learn())
-            for step in range(60):
-                learn()
-        for number in range(1000):
-            fold()
-        """,
-        (1,),
-        "kept",
-    ),
     "in a list of each of some objects": (
         """
         class Client:
@@ -74,17 +60,6 @@ SCRIPTS = {
         for step in range(100_000):
             learn()
             draw.choice(items).get()
-        """,
-        (0,),
-        "",
-    ),
-    "as many keys as there are": (
-        """
-        seen = {}
-        for step in range(100_000):
-            out, key = learn(), draw.randrange(150)
-            if key not in seen:
-                seen[key] = out
         """,
         (0,),
         "",

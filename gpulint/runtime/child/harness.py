@@ -476,7 +476,6 @@ class Harness:
             self._steps.event()
             self._windows.close()
             self.looks.take_back()
-            self._windows.look_over()
 
     def report(self, end: End) -> None:
         """Send the result, once."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import contextlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from types import FrameType
 from typing import Any
@@ -16,7 +16,7 @@ from gpulint.runtime.probes.base import Block
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.record import drift
 from gpulint.runtime.record.besides import FEWEST_STOPPED, Cycle, Later
-from gpulint.runtime.record.drift import FEWEST, FEWEST_LEVELS
+from gpulint.runtime.record.drift import FEWEST
 from gpulint.runtime.record.result import Drift, Holder, Place, Site, Status
 from gpulint.runtime.record.series import (
     EVALUATION,
@@ -44,9 +44,8 @@ class Looks:
         self._session = session
         self._evaluations = 0
         self._judged: dict[Any, int] = {}  # evaluation loop -> steps it was judged by
-        self._lengths: dict[
-            Any, int | None
-        ] = {}  # of holders, by name, when they were first found; None where it has changed
+        # Of holders, by name, when they were first found; None where it has changed
+        self._lengths: dict[Any, int | None] = {}
 
     def prepare(self) -> None:
         """Import what a look needs: in the middle of a step that would take the step's time."""
@@ -131,21 +130,14 @@ class Looks:
         """Whether something leaks from step to step, as far as it is known."""
         return bool(self._leaks())
 
-    def piles(self, on_and_on: bool = True) -> bool:
-        """Whether something of that is kept, and not just replaced by something larger each time. Unless it goes `on_and_on`, what may be full
-        at some time does not count: a dict, or a place for each entry."""
-        return any(
-            not leak.enlarged
-            and (on_and_on or not any(one.container == "dict" or one.slots for one in keepers))
-            for leak, keepers in self._leaks()
-        )
+    @property
+    def piles(self) -> bool:
+        """Whether something of that is kept, and not just replaced by something larger each time."""
+        return not all(drift.enlarged for drift in self._leaks())
 
-    def _leaks(self) -> list[tuple[Drift, list[Holder]]]:
-        """What leaks from step to step, each with those who keep it."""
-        windows = [w for series in self._session.series.values() for w in (*series.past, series.window) if w]
-        holders = [one for window in windows for one in window.holders]
-        leaks = (one for window in windows for one in window.drifts if one.status == "leak")
-        return [(leak, [one for one in holders if one.kept_of(leak.site)]) for leak in leaks]
+    def _leaks(self) -> list[Drift]:
+        windows = (w for series in self._session.series.values() for w in (*series.past, series.window) if w)
+        return [drift for window in windows for drift in window.drifts if drift.status == "leak"]
 
     def recheck(self, span: Span, again: bool, last: bool = False) -> bool:
         """A window has ended: what leaked from step to step, and was let go of by now, was kept as long as the window lasted.
@@ -228,9 +220,9 @@ class Looks:
             if grows or any(holder.nodes for holder in before.holders):
                 if lingering.held:
                     self.look(series, 2)
-                held = lingering.held
+                held, last = lingering.held, lingering.later(same=True)
                 fell = lingering.fell if held else 0
-                now = series.window = released(before, series.window or before, held, fell)
+                now = series.window = released(before, series.window or before, held, fell, last)
             # What a limit explains is asked of each by itself: something else may keep of the same.
             over = (d for d in now.drifts if d.status == "bounded" and not d.limited)
             ended |= {(d.site, d.place): d.reason for d in over}
@@ -247,35 +239,6 @@ class Looks:
                     for d in other.window.drifts
                 ]
                 other.window = other.window._replace(drifts=drifts)
-
-    def look_over(self, span: Span) -> None:
-        """What grew in the loop that these stretches are of, and has stopped since, is no leak; what grows less and less may be none."""
-        session = self._session
-        steps = {mark: number * span.length for number, mark in enumerate((span.begun, *span.ends))}
-        marks = session.probe.resolution(list(steps))
-        if len(marks) < 2 * FEWEST_LEVELS:
-            return
-        numbers: dict[Site, list[int]] = {}
-        for number, site in enumerate(session.frames.sites):
-            numbers.setdefault(site, []).append(number)
-
-        def over(window: Window | None) -> Window | None:
-            if window is None or window.judged[0] < span.since:
-                return window
-            drifts = []
-            for one in window.drifts:
-                if one.status in GROWING:
-                    series = [session.probe.series(site, one.place, marks) for site in numbers[one.site]]
-                    levels = [sum(each) for each in zip(*filter(None, series), strict=True)]
-                    points = [(steps[mark], size) for mark, size in zip(marks, levels, strict=False)]
-                    one = drift.refilled(_gone_on(one, points), window.holders, points)
-                drifts.append(one)
-            return window._replace(drifts=drifts)
-
-        for each in session.series.values():
-            each.past, each.window = [w for w in map(over, each.past) if w], over(each.window)
-        for other in session.spans.values():
-            other.window = over(other.window)
 
     def _since(self, window: Window) -> Window:
         """The window as it stands where all steps are of one kind: what was replaced by something larger in each, and goes on to be replaced
@@ -314,18 +277,6 @@ class Looks:
                     self.look(series, 2, frames)
 
 
-def _gone_on(one: Drift, levels: list[tuple[int, int]]) -> Drift:
-    """What grew, by what was alive of it after so many steps since."""
-    went = drift.course(levels, one.bytes_per_step) if levels else "leak"
-    if went == "bounded":
-        late = levels[-1][0] - levels[len(levels) // 2][0]
-        reason = f"grew no further in the last {late} steps, while the loop that it grew in went on"
-        return replace(one, status=went, reason=reason, limited=False)
-    if went == "unsettled" and one.status == "leak":
-        return replace(one, status=went, reason=drift.SLOWS)
-    return one
-
-
 # -- one look ------------------------------------------------------------------------------------------------
 
 _Cell = tuple[int, Place]  # site, place
@@ -357,12 +308,14 @@ def look(
         marks.append(boundaries[-1])
     edges = [boundaries.index(mark) for mark in marks]
 
-    born: list[drift.Births] = []
+    stretched = view.window.startswith(STRETCH)
+    levels: dict[tuple[Site, Place], Sequence[tuple[int, int]]] = {}
 
     def judged(after: _Blocks) -> list[Drift]:
-        born[:] = births = _births(probe, frames, before.values(), after, marks, boundaries)
-        told = view.kind, view.age, view.window, view.window.startswith(STRETCH)
-        return [d for one in births if (d := drift.judge(one, edges, *told))]
+        births = _births(probe, frames, before.values(), after, marks, boundaries)
+        levels.update({(one.site, one.place): one.levels or [] for one in births})
+        found = [(one, drift.judge(one, edges, view.kind, view.age, view.window)) for one in births]
+        return [drift.going_on(d, one.levels or [] if stretched else []) for one, d in found if d]
 
     drifts = judged(before.values())
     # A full collection takes as long as many a step, and the walk to the holders as long as some.
@@ -394,8 +347,7 @@ def look(
     drifts, found = drift.less_set_up(drifts, found)
     found = [slotted(holder) for holder in found]
     drifts = drift.settle(drifts, found, probe.capacity(), inputs[0])
-    if view.window.startswith(STRETCH):
-        levels = {(one.site, one.place): one.levels or () for one in born}
+    if stretched:
         drifts = [drift.refilled(one, found, levels[one.site, one.place]) for one in drifts]
     leaking = {(d.site, d.place) for d in drifts if d.status == "leak"}
     found.sort(key=lambda holder: rank(holder, leaking))

@@ -336,9 +336,9 @@ class Lingering:
             self._most = 0
         return self._most > 0
 
-    def later(self) -> Later:
-        """How `allocated` grew in the last part of the steps."""
-        levels = self._levels
+    def later(self, same: bool = False) -> Later:
+        """How `allocated` grew in the last part of the steps, or of those of the `same` loop."""
+        levels = self._levels[: self._held] if same else self._levels
         steps = min(max(FEWEST_STOPPED, int(STOPPED_SHARE * len(levels))), len(levels) - 1)
         return Later(steps, levels[-1] - levels[-1 - steps]) if steps > 0 else Later()
 

@@ -115,7 +115,7 @@ class Stopping:
         over = enough and self._has_gone_on()
         if self._session.world_size > 1:
             over = kind != "eval" and self._agreement.after_step(self._session.lingering is not None, over)
-        elif over and self._looks.piles():  # so it seemed when it was looked at last
+        elif over and self._looks.piles:  # so it seemed when it was looked at last
             self._look()
             over = self._enough()
         if over:
@@ -220,7 +220,7 @@ class Stopping:
         session, lingering = self._session, self._session.lingering
         if lingering is None or session.world_size > 1:
             return False
-        going = lingering.seconds < lingering.patrol and not self._looks.piles(self._windows.goes_on)
+        going = lingering.seconds < lingering.patrol and not self._looks.piles
         return self._windows.missing or (
             going and (session.options.trial is None or self._windows.mark_open())
         )
@@ -255,7 +255,6 @@ class Stopping:
             self._look()
             self._windows.look_again()
         self._looks.take_back()
-        self._windows.look_over()
         self._windows.mark_open()
         said = End("stopped", f"stopped after {session.sampled} sampled steps")
         if session.asked_for_cuda_in_vain:

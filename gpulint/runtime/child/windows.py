@@ -20,18 +20,17 @@ from gpulint.runtime.child.looks import Looks
 from gpulint.runtime.child.session import Session
 from gpulint.runtime.holding.naming import heads, loops_around
 from gpulint.runtime.probes.frames import Activation, activation, site_in
-from gpulint.runtime.record.drift import FEWEST, FEWEST_LEVELS, NOTED, NOTED_SHARE, slower
+from gpulint.runtime.record.drift import FEWEST, NOTED, NOTED_SHARE
 from gpulint.runtime.record.result import Site
 from gpulint.runtime.record.series import EVALUATION, ROUND, STRETCH, Span
 
 WANTED = 8  # ends of a window that may leak after which it is no longer waited for
-MOST_ENDS = 100  # of a window, after which it is left alone, and stretches are joined by twos
+MOST_ENDS = 100  # of a window, after which it is left alone
 LOOKED_AT = 0.5  # of its ends, which come between two looks at a window at least
 WAITED_FOR = 0.25  # of what is told: what several windows have left is told where one of them leaves less
 STEPWISE = 6  # ends after which it is known whether a window is just a step
 AGAIN = 1.1  # times the ends that were looked at last, at which it is looked at again before the run ends
-IN_STRETCH = 8  # steps, at first
-SLOWS = 0.5  # standard errors by which stretches add less in the second half, where they may come to an end
+IN_STRETCH = 16  # steps
 CALLS = 4  # calls of one function after which, where nothing else is a step, they are steps
 
 
@@ -103,7 +102,6 @@ class Windows:
         self, session: Session, looks: Looks, mark: Callable[[], int], promote: Callable[[str], None]
     ) -> None:
         self.are_named = bool(session.options.named)  # by the user, who overrules what is found
-        self.goes_on = False  # whether what grows in stretches of steps shows no sign of an end
         self._session = session
         self._looks = looks
         self._mark = mark
@@ -114,9 +112,6 @@ class Windows:
         self._phase: Hashable | None = None  # the evaluation under way
         self._promoted: Hashable | None = None
         self._stepwise: set[Hashable] = set()  # windows that are steps under another name
-        self._outer: tuple[object, _Kind] | None = None  # the outermost loop under way, with its call
-        self._since = 0  # the mark from which on it is
-        self._rounds: list[int] = []  # the marks at which its rounds have ended
 
     # -- events ----------------------------------------------------------------------------------------------
 
@@ -140,7 +135,6 @@ class Windows:
         for one in stack[common:]:
             one.note()
         self._calls[common:] = stack[common:]
-        self._follow_loop(ended)
         stepped = False
         # Of what ends at once the outermost call is judged, and a loop only where that is all.
         for kind in sorted(ended, key=lambda kind: kind.name.startswith(ROUND)):
@@ -149,14 +143,6 @@ class Windows:
         for kind in begun:
             self.begin(kind, kind.name, kind.site)
         return stepped
-
-    def _follow_loop(self, ended: list[_Kind]) -> None:
-        """Which loop is the outermost that is under way, and when its rounds end."""
-        outer = next(((one.call, one.place.loops[0]) for one in self._calls if one.place.loops), None)
-        if outer != self._outer:
-            self._outer, self._since, self._rounds = outer, len(self._session.marks), []
-        elif outer is not None and outer[1] in ended:
-            self._rounds.append(len(self._session.marks))
 
     def change_thread(self) -> None:
         """Another thread is followed: the calls under way go on, unseen."""
@@ -230,11 +216,8 @@ class Windows:
             del self._session.spans[key]
             self._stepwise.add(key)
             return
-        if len(span.ends) >= MOST_ENDS:
-            if span.length:
-                span.join()  # this end lies within a stretch now
-            if span.length or not self._looks.suspects:
-                return
+        if len(span.ends) >= MOST_ENDS and not self._looks.suspects:
+            return
         span.ends.append(self._mark())
         self._decide(key, span, last)
         # What a loop has left may have gone with its call once it is over.
@@ -257,16 +240,11 @@ class Windows:
 
     def stepped(self) -> None:
         """A step has passed unwatched: what comes in few of them shows in stretches of several."""
-        key = STRETCH, self._since
-        span = self._session.spans.get(key)
+        span = self._session.spans.get(STRETCH)
         if span is None:
-            self.begin(key, STRETCH, self._session.frames.here())
-            if span := self._session.spans.get(key):
-                span.since, span.rounds = self._since, self._rounds
-                span.measure(IN_STRETCH)
-        elif len(self._session.ended) - span.first >= span.length * (len(span.seconds) + 1):
-            self.end(key, again=True)
-            self.goes_on = len(span.levels) >= 2 * FEWEST_LEVELS and slower(span.levels) < SLOWS
+            self.begin(STRETCH, f"{STRETCH} {IN_STRETCH} steps", self._session.frames.here())
+        elif len(self._session.ended) - span.first >= IN_STRETCH * (len(span.seconds) + 1):
+            self.end(STRETCH, again=True)
 
     def look_again(self) -> None:
         """What grows in windows that have ended since they were looked at: it may have its size by now."""
@@ -279,14 +257,6 @@ class Windows:
                 self._looks.look_at(span)
                 drifts = [known.get((d.site, d.place), d) for d in span.window.drifts] if span.window else []
                 span.window = (span.window or before)._replace(drifts=drifts)
-
-    def look_over(self) -> None:
-        """The last word on what grew in a loop that has gone on ever since: whether it grows still."""
-        for span in self._session.spans.values():
-            late = span.ends[len(span.ends) // 2 :]
-            if span.length and len(late) >= FEWEST_LEVELS:
-                if sum(mark >= late[0] for mark in span.rounds) >= FEWEST:
-                    self._looks.look_over(span)
 
     def close(self) -> None:
         """The script has ended by itself: so have the calls and the evaluation under way."""

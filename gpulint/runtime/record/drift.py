@@ -23,7 +23,6 @@ FIGURES: tuple[result.Figure, ...] = ("allocated", "reserved", "host_tensors", "
 
 EVERY_STEP = 0.8  # share of intervals that makes a leak of every step
 BLOCKS = 12  # of which the means are compared: what is in use goes up and down within them
-COARSEST = 8  # stretches that several of them are joined to, at least
 SLOWER = 2.0  # standard errors by which a stretch must add less in the second half: nineteen times in twenty chance does not do it
 STILL = 0.6  # of the pairs of readings rise, less those that fall, where it grows still
 SLOPE = 0.5  # the site's live bytes must rise by at least this part of its bytes per step
@@ -40,8 +39,6 @@ FEWEST_RENEWED = 3
 NOTED, NOTED_SHARE = (64 * 1024, 0.01)
 QUANTUM = 512  # bytes; what the caching allocator rounds to
 SEGMENT = 20 * 1024 * 1024  # bytes; what reserved may grow by for a single block that finds no room
-
-SLOWS = "grows, and less and less: it may come to an end"
 
 EXPANDABLE = (
     "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (PYTORCH_ALLOC_CONF from torch 2.12 on), "
@@ -99,19 +96,6 @@ def slower(values: Sequence[float]) -> float:
     return less / error if error else 0.0
 
 
-def course(levels: Sequence[tuple[int, int]], each: float) -> Status:
-    """How what grew by `each` bytes a step has gone on, by what was alive of it after some steps, as (step, bytes): *bounded* where it has
-    stopped in the second half, *unsettled* where it grows ever more slowly, *leak* where it goes on."""
-    late = levels[len(levels) // 2 :]
-    steps, amounts = late[-1][0] - late[0][0], [alive for _, alive in late]
-    if (
-        max(amounts[-1] - amounts[0], slope_of(late) * steps) < STOPPED * each * steps
-        and rising(amounts) < STILL
-    ):
-        return "bounded"
-    return "unsettled" if slower(_amounts(levels)) >= SLOWER else "leak"
-
-
 def is_regular(events: Sequence[int], eligible: Sequence[int], edges: Sequence[int]) -> bool:
     """Whether events recur over all of the `eligible` intervals, so that more can be expected.
 
@@ -146,15 +130,9 @@ def _evenly(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:
 
 
 def judge(
-    births: Births,
-    edges: Sequence[int],
-    kind: result.StepKind,
-    age: int = 2,
-    window: str = "",
-    joined: bool = False,
+    births: Births, edges: Sequence[int], kind: result.StepKind, age: int = 2, window: str = ""
 ) -> result.Drift | None:
-    """What the site's survivors mean, or None if there are none. Where intervals may be `joined`, what comes at random is regular in
-    longer ones.
+    """What the site's survivors mean, or None if there are none.
 
     `window` is the name of the stretches that are judged, "" for steps.
 
@@ -162,46 +140,6 @@ def judge(
     from edges[i] up to edges[i + 1]. Only intervals that ended `age` steps before the window's end are
     judged: what is younger may just be in use.
     """
-    found = _judged(births, edges, kind, age, window)
-    often = 2
-    while joined and found is not None and found.status == "occasional" and len(edges) > often * COARSEST:
-        coarser = _judged(_joined(births, edges, often), edges[::often], kind, age * often, window)
-        if coarser is not None and coarser.status != "occasional":
-            if coarser.enlarged and not found.enlarged:
-                coarser = replace(coarser, enlarged=False, times=0.0, reason="more of it is alive each time")
-            found = coarser
-        often *= 2
-    if found is not None and joined and births.levels:
-        # What is in use grows at first, and survivors are replaced by younger ones where keys come again
-        survived = list(itertools.accumulate(births.alive.get(i, 0) for i in range(len(edges) - 1)))
-        if found.status == "leak" and min(slower(survived), slower(_amounts(births.levels))) >= SLOWER:
-            return replace(found, status="unsettled", reason=SLOWS)
-        if found.status == "occasional" and found.events > FEWEST and _grows_on(births.levels):
-            return replace(found, status="unsettled", reason=f"{found.reason}, and more of it all the time")
-    return found
-
-
-def _grows_on(levels: Sequence[tuple[int, int]]) -> bool:
-    """Whether more is alive all the time, and in the second half as well."""
-    amounts = _amounts(levels)
-    rise, late = amounts[-1] - amounts[0], amounts[-1] - amounts[len(amounts) // 2]
-    return rising(amounts) >= STILL and late >= STOPPED * rise / 2 > 0
-
-
-def _joined(births: Births, edges: Sequence[int], often: int) -> Births:
-    """The same of intervals of which each is so many."""
-    alive, counts, garbage = (Counter[int]() for _ in range(3))
-    for sums, one in ((alive, births.alive), (counts, births.counts), (garbage, births.garbage)):
-        for interval, amount in one.items():
-            sums[interval // often] += amount
-    kept = set(edges[::often])
-    levels = births.levels and [(step, size) for step, size in births.levels if step in kept]
-    return replace(births, alive=alive, counts=counts, garbage=garbage, levels=levels)
-
-
-def _judged(
-    births: Births, edges: Sequence[int], kind: result.StepKind, age: int, window: str
-) -> result.Drift | None:
     eligible = [i for i in range(len(edges) - 1) if edges[i + 1] <= edges[-1] - age]
     if not eligible:
         return None
@@ -263,6 +201,14 @@ class _Look:
         count, share = sum(births.counts.get(i, 0) for i in alive), len(alive) / len(eligible)
         return self.drift(status, total, count, share, self.steps(eligible), reason, len(events))
 
+    def has_stopped(self, each: float) -> bool:
+        """Whether what is alive has grown little in the second half: the site goes on, and what it makes takes the place of other."""
+        late = self.levels[len(self.levels) // 2 :]
+        if len(self.levels) < 2 * FEWEST_LEVELS:
+            return False
+        (start, low), (end, high) = late[0], late[-1]
+        return high - low < STOPPED * each * (end - start) and slope_of(late) < STOPPED * each
+
     def steps(self, eligible: Sequence[int]) -> int:
         return sum(self.edges[i + 1] - self.edges[i] for i in eligible)
 
@@ -312,8 +258,7 @@ class _Look:
             since = [alive for step, alive in levels if step >= edges[eligible[0]]]
             if not self.window and _rises(since) < RISING:
                 return "occasional", "grew in few of the steps, however many its survivors seem to come from"
-        # the site goes on, and what it makes takes the place of other
-        if len(self.levels) >= 2 * FEWEST_LEVELS and course(self.levels, mean) == "bounded":
+        if self.has_stopped(mean):
             return "bounded", "stopped growing within what was seen"
         if every:
             return "leak", f"survivors from {len(events)} of {len(eligible)} stretches"
@@ -389,6 +334,17 @@ def settle(
     ]
     limits = [holder for holder in holders if holder.bound is not None or holder.limit]
     return [_settled(one, [h for h in limits if _keeps(h, one)], room) for one in drifts]
+
+
+def going_on(one: result.Drift, levels: Sequence[tuple[int, int]]) -> result.Drift:
+    """What comes without regularity, and of which more is alive all the time, in the second half as well: it may be growth."""
+    amounts = _amounts(levels)
+    if one.status != "occasional" or one.events <= FEWEST or not amounts:
+        return one
+    rise, late = amounts[-1] - amounts[0], amounts[-1] - amounts[len(amounts) // 2]
+    if rising(amounts) < STILL or late <= 0 or late < STOPPED * rise / 2:
+        return one
+    return replace(one, status="unsettled", reason=f"{one.reason}, and more of it all the time")
 
 
 def refilled(

@@ -143,7 +143,7 @@ class Drift(Record):
     that left something behind, `slope` the Theil-Sen slope of the site's live bytes per step. `total` bytes
     in `count` blocks, from `events` stretches, are alive at the end. Status: *leak* grows in every step or at regular intervals;
     *filling* grows as far as it was watched, and what keeps it is held to a size that it has not reached;
-    *unsettled* grows over all that was watched, without regularity or ever more slowly; *occasional* survives without regularity; *bounded* is kept by something with a limit (deque, lru_cache,
+    *unsettled* grows over all that was watched, without regularity; *occasional* survives without regularity; *bounded* is kept by something with a limit (deque, lru_cache,
     optimizer state) or stopped growing; *gc-garbage* was freed by `gc.collect()`. `limited` says
     that what keeps it has a most number of entries, and `reason` which. `enlarged`: nothing survived, but what is in use is
     replaced by something larger each time. It grew until the end of a window, of the name `released`, and was let go of then; or it has

@@ -9,6 +9,7 @@ from operator import attrgetter
 from types import FrameType
 from typing import Any, NamedTuple
 
+from gpulint.runtime.record.besides import Later
 from gpulint.runtime.record.drift import EVERY_STEP, FEWEST, FEWEST_WINDOWS
 from gpulint.runtime.record.result import Drift, Holder, Part, Place, Sample, Site, StepKind, WindowFigures
 
@@ -82,24 +83,6 @@ class Span:
     settled: int = 0  # the same at the last look
     due: int = FEWEST  # ends at which it is judged next
     window: Window | None = None
-    # Of a stretch: its steps, the mark at which the loop that it is in began, and those at which rounds of that have ended
-    length: int = 0
-    since: int = 0
-    rounds: list[int] = field(default_factory=list)
-
-    def measure(self, length: int) -> None:
-        """It is a stretch of so many steps."""
-        self.length, self.name = length, f"{STRETCH} {length} steps"
-
-    def join(self) -> None:
-        """Stretches become twice as long, so that a few of them cover the whole run."""
-        self.measure(2 * self.length)
-        for ends in (self.ends, self.levels, self.seconds):
-            del ends[::2]
-        self.due = len(self.ends) + 1
-        if self.window is not None:
-            drifts = [replace(d, window=self.name, per_window=2 * d.per_window) for d in self.window.drifts]
-            self.window = self.window._replace(drifts=drifts, steps=self.window.steps // 2)
 
     def figures(self) -> WindowFigures:
         """As the result has them."""
@@ -172,9 +155,10 @@ def _parts(marks: Iterable[Mark]) -> tuple[Part, ...]:
     return tuple(found) if len(found) > 2 else ()
 
 
-def released(before: Window, now: Window, steps: int, fell: int) -> Window:
+def released(before: Window, now: Window, steps: int, fell: int, last: Later | None = None) -> Window:
     """The window as it stands `steps` steps later: what leaked and was mostly let go of since is bounded. What is replaced by
-    something larger each time is let go of each time: only that what is allocated `fell` by its bytes shows that it is gone."""
+    something larger each time is let go of each time: only that what is allocated `fell` by its bytes shows that it is gone. So is what
+    has stopped growing, where nothing was let go of that may hide it: in the `last` stretch of these steps all grew by less."""
     left = {(d.site, d.place): d for d in now.drifts}
     drifts = []
     for one in before.drifts:
@@ -184,6 +168,14 @@ def released(before: Window, now: Window, steps: int, fell: int) -> Window:
             reason = f"was let go of within {steps} more steps of the same loop"
             one = replace(one, status="bounded", reason=reason, limited=False)
         drifts.append(one)
+    if drifts == before.drifts and last is not None:
+        reason = f"grew no further in {last.steps} more steps of the same loop"
+        drifts = [
+            replace(one, status="bounded", reason=reason, limited=False)
+            if one.status in GROWING and last.stopped(one.bytes_per_step)
+            else one
+            for one in drifts
+        ]
     kept = {(d.site, d.place) for d in drifts if d.status in GROWING}
     nodes = [(NAMED(later), later.nodes) for later in now.holders]
     holders = [
