@@ -60,7 +60,7 @@ _COST_OF_GRADIENTS: Final = Cost(
 )
 _COST_OF_THROWN: Final = Cost(
     "gradients of all the weights, computed for nothing, and what convolutions and linear layers save for them",
-    "",
+    "a step of a generator and a discriminator takes 8.76 ms, with `requires_grad_(False)` for the first 7.27 ms, the peak is the same; H200, torch 2.11",
 )
 
 
@@ -108,7 +108,9 @@ class FrozenForwardWithGrad(Rule):
     allocated after a step, the step peaks at 106 instead of 58 MiB and takes 3.02 instead of 2.17 ms.
 
     A generator's step that compares what the discriminator makes of its samples with what it makes of real ones, 8-layer MLPs: it
-    peaks at 200 MiB and takes 5.12 ms with grad for the real ones, 168 MiB and 3.36 ms without.
+    peaks at 200 MiB and takes 5.12 ms with grad for the real ones, 168 MiB and 3.36 ms without. A generator's and a discriminator's
+    step take 8.76 ms where the generator's makes gradients of the discriminator's weights, which are thrown away, 7.27 ms where it is
+    frozen meanwhile; the peak is the same.
 
     ## Example
     ```python
@@ -268,8 +270,8 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
         if not all(thrown):
             yield refuted(Question.TRAINED, "an optimizer has its weights")
         through = _wants_input(evaluator, run)
-        if through and not _COST_OF_THROWN.measured:  # a claim speaks only once its cost is known
-            yield refuted(Question.SIZE, "what it costs has not been measured")
+        if through:
+            yield left_open(Question.TRAINED, "whether its weights are frozen for this step is not shown")
         if through and any(goes_backward_by(evaluator, one.frame.function) for one in backwards):
             yield refuted(Question.GRAPH, "the framework freezes what another optimizer has")
         if through and any(one.minor or one.verdict is not Verdict.PROVEN for one in _size(evaluator, run)):

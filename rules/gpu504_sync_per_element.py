@@ -53,7 +53,8 @@ class SyncPerElement(Rule):
     Each read waits for the GPU and copies a few bytes on its own. The whole tensor takes one wait and one copy.
 
     ## What it costs
-    A step with 64 `.item()` takes 2.19 ms, with one `.tolist()` 1.71 ms (8-layer MLP, NVIDIA H200, torch 2.11).
+    A step with 64 `.item()` takes 2.19 ms, with one `.tolist()` 1.71 ms (8-layer MLP, NVIDIA H200, torch 2.11). A step of a network of
+    150 parameters takes 20.80 ms where the norm of each gradient is read, 15.69 ms where they are stacked and read once, 12.66 ms without.
 
     ## Example
     ```python
@@ -333,18 +334,19 @@ def _report(asked: Asked, found: _Reads) -> Report:
         "element of ",
         "take the whole tensor to the host before the loop: `.tolist()`, or `.cpu()`",
     )
+    measured = (
+        "2.19 ms a step with 64 `.item()`, 1.71 ms with one `.tolist()`, for an 8-layer MLP; H200, torch 2.11"
+    )
     if found.each is None:
         remedy = "`torch.stack` leaves them on the GPU"
     elif found.is_of_network(asked.evaluator):
         what, remedy = "of ", "`torch.stack` what is worked out of each on the GPU, and read that once"
+        measured = "20.80 ms a step with one `.item()` for each of 150 parameters, 15.69 ms with one for all; H200, torch 2.11"
     return Report(
         first,
         f"`{asked.source(first)}` waits for the GPU once for each {what}`{asked.source(found.tensor)}`",
         remedy,
-        Cost(
-            "a wait for the GPU for each of them, in every step",
-            "2.19 ms a step with 64 `.item()`, 1.71 ms with one `.tolist()`, for an 8-layer MLP; H200, torch 2.11",
-        ),
+        Cost("a wait for the GPU for each of them, in every step", measured),
         subject=asked.source(found.tensor, 200),
         related=tuple(RelatedNode("and so does this", other) for other in others[:3]),
     )

@@ -76,6 +76,7 @@ class RepeatedTransfer(Rule):
     | a detector's targets, weights and zeros, for each picture | 42.10 ms | 4.41 ms |
     | one-hot labels of all anchors, `torch.eye(n)[labels.cpu()]` | 21.44 ms | 1.16 ms |
     | an index of the values' size, in three layers | 25.02 ms | 1.97 ms |
+    | features beside 128 candidates, of an evaluation: repeated and moved; moved and repeated | 22.48 ms | 5.56 ms |
 
     The peak is the same. A mask of one row for each recording, which torch broadcasts, takes as long as the full one and 2.11 GiB at
     the peak instead of 2.47 GiB.
@@ -343,15 +344,17 @@ def _report(move: _Move) -> Report:
     what = "a tensor made on the host" if move.made is not None else f"`{move.name}`"
     is_same = move.copies is None and move.is_same
     advice = "move it once, before the loop" if is_same else "make it on the device, with `device=`"
+    measured = "132.97 instead of 48.48 ms a step with masks of six layers' outputs, 21.28 instead of 20.59 ms with 64 numbers; H200, torch 2.11"
     if move.copies is not None:
         what, advice = f"each copy of {what}", "move it before it is repeated"
+        measured = "22.48 ms for 128 copies that are repeated and moved, 5.56 ms moved and repeated; H200, torch 2.11"
     return Report(
         move.call,
         f"{what} is moved to the GPU in every step" + (", and is the same in each" if is_same else ""),
         f"the host waits until the GPU has done all it was given before; {advice}",
         Cost(
             "a wait for the GPU in every step, and the time that the host and the bus take; no memory",
-            "132.97 instead of 48.48 ms a step with masks of six layers' outputs, 21.28 instead of 20.59 ms with 64 numbers; H200, torch 2.11",
+            measured,
         ),
         repair=lambda: _repair(move),
         subject=move.name,
