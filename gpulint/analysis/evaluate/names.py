@@ -297,6 +297,11 @@ class Names:
             return self.instance(found).but(origins=origin)
         if not isinstance(found, str):
             return UNKNOWN
+        row = self._evaluator.table.function(found)
+        if row is not None and row.gives == "argument" and isinstance(annotation, ast.Subscript):
+            inside = annotation.slice
+            first = inside.elts[0] if isinstance(inside, ast.Tuple) and inside.elts else inside
+            return self.annotated(first, definition, frame)
         return self._of_library_type(found).but(origins=origin)
 
     def _of_library_type(self, full: str) -> Value:
