@@ -206,6 +206,8 @@ def _of_moved(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[A
     made_here = any(one and one.fills for one in rows)
     if made_here or read.isdisjoint(one for one, _ in made_of(evaluator, leaf, frame)):
         yield refuted(Question.REPEATS, "it is not what a loop reads")
+    if frame.function.name == "__init__":
+        yield refuted(Question.MEANT, "what an object has from its beginning is to stay")
     yield from _of_owner(asked, store, owner)
     yield from _of_rounds(asked, owner)
     if on_device.is_joined(evaluator, store, leaf):
@@ -321,6 +323,12 @@ def _over_batches(asked: Asked, owner: Owner) -> bool:
 
 def _of_ends(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[Answer]:
     found = on_device.ends(asked.evaluator, store, leaf)
+    here = store.frame.function.file
+    apart = {way for way, use in found.items() if use.frame.function.file is not here}
+    elsewhere = apart & {"array", "wanted"}
+    if elsewhere and not found.keys().isdisjoint({"host", "unseen"}):
+        yield left_open(Question.READS, "another file may get it where it has been moved, or after it has")
+        found = {way: use for way, use in found.items() if way not in elsewhere}
     if "array" in found:
         yield refuted(Question.DEVICE, "it becomes an array as it is: it is on the host", found["array"].node)
     if "ids" in found:

@@ -101,9 +101,9 @@ BUDGETS = {
     f"{ANALYSIS}.evaluate": 3_153,
     f"{ANALYSIS}.models": 235,
     f"{ANALYSIS}.queries": 4_798,
-    RULES: 6_355,
+    RULES: 6_363,
 }
-MOST_OF_READING = 16_188  # all of them together; 16,000 is the aim
+MOST_OF_READING = 16_196  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 
