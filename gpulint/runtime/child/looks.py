@@ -23,6 +23,7 @@ from gpulint.runtime.record.series import (
     GONE,
     GROWING,
     NAMED,
+    NO_FURTHER,
     STRETCH,
     Series,
     Span,
@@ -46,6 +47,8 @@ class Looks:
         self._judged: dict[Any, int] = {}  # evaluation loop -> steps it was judged by
         # Of holders, by name, when they were first found; None where it has changed
         self._lengths: dict[Any, int | None] = {}
+        # Why growth has ended, and in how many steps that was first seen
+        self._ended: dict[tuple[Site, Place], tuple[str, int]] = {}
 
     def prepare(self) -> None:
         """Import what a look needs: in the middle of a step that would take the step's time."""
@@ -207,11 +210,12 @@ class Looks:
 
     def take_back(self) -> None:
         """Leaks of the sampled steps that the same loop has let go of since, or that have stopped growing, are none; nor are they of
-        evaluations and other windows, which have made the same."""
+        evaluations and other windows, which have made the same. A window that is longer than the steps in which nothing grew has seen
+        more than these."""
         session, lingering = self._session, self._session.lingering
         if lingering is None:
             return
-        ended: dict[tuple[Site, Place], str] = {}
+        last = lingering.later(same=True)
         for series in (session.series[kind] for kind in session.main_kinds):
             before = now = series.window
             if before is None or now is None:
@@ -220,24 +224,25 @@ class Looks:
             if grows or any(holder.nodes for holder in before.holders):
                 if lingering.held:
                     self.look(series, 2)
-                held, last = lingering.held, lingering.later(same=True)
+                held = lingering.held
                 fell = lingering.fell if held else 0
                 now = series.window = released(before, series.window or before, held, fell, last)
             # What a limit explains is asked of each by itself: something else may keep of the same.
-            over = (d for d in now.drifts if d.status == "bounded" and not d.limited)
-            ended |= {(d.site, d.place): d.reason for d in over}
+            for d in now.drifts:
+                if d.status == "bounded" and not d.limited:
+                    self._ended.setdefault((d.site, d.place), (d.reason, last.steps))
         for each in session.series.values() if not session.stepper.has_optimizer else ():
             each.past = [self._since(window) for window in each.past]
             each.window = each.window and self._since(each.window)
         others: list[Series | Span] = [session.series["eval"], *session.spans.values()]
         for other in others:
-            if other.window is not None and ended:
-                drifts = [
-                    replace(d, status="bounded", reason=ended[d.site, d.place])
-                    if d.status == "leak" and (d.site, d.place) in ended
-                    else d
-                    for d in other.window.drifts
-                ]
+            if other.window is not None and self._ended:
+                long = other.steps if isinstance(other, Span) else 0.0
+                drifts = []
+                for d in other.window.drifts:
+                    reason, steps = self._ended.get((d.site, d.place), ("", 0))
+                    told = d.status == "leak" and not (reason.startswith(NO_FURTHER) and long > steps)
+                    drifts.append(replace(d, status="bounded", reason=reason) if told and reason else d)
                 other.window = other.window._replace(drifts=drifts)
 
     def _since(self, window: Window) -> Window:
