@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -144,6 +145,24 @@ def test_scripted_and_traced_programs_with_numbers_run_as_without_it(probe):
         assert [one.tolist() for one in program(example)] == [[2.5] * 3, [2.0] * 3]
     with pytest.raises(RuntimeError, match="size"):
         example.view(7)
+
+
+def test_a_thread_that_is_joined_in_inference_mode_is_seen_after_it_too(probe):
+    sizes = []
+
+    def serve() -> None:
+        for _ in range(3):
+            with torch.inference_mode():
+                probe.join()
+                kept = torch.ones(1024)
+                sizes.append(probe.raw_bytes())
+                del kept
+
+    before = probe.raw_bytes()
+    worker = threading.Thread(target=serve)
+    worker.start()
+    worker.join()
+    assert sizes == [before + 4096] * 3
 
 
 def test_leaves_stay_leaves(probe):

@@ -218,6 +218,8 @@ class Harness:
         """Whether an event counts: on the thread that is followed, and not from our own doing. Also stops a
         script that has swallowed the stop."""
         thread = threading.get_ident()
+        if self._own not in (thread, self._followed) and not self.session.done:
+            self.session.probe.join()  # threads that run networks, where the main one does not
         if self.session.looking or (thread != self._followed and not self._changes_to(thread)):
             return False
         if self.session.done:
@@ -236,7 +238,6 @@ class Harness:
         self._windows.change_thread()
         self._steps.event()
         if thread != self._own:
-            session.probe.join()
             session.note(THREAD.format(threading.current_thread().name))
         return True
 

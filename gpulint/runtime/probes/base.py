@@ -77,7 +77,7 @@ class Probe(Protocol):
         return None
 
     def join(self) -> None:
-        """Watch the thread that calls this as well."""
+        """Watch the thread that calls this as well; asked with each event of it."""
         return None
 
     def keep_history(self) -> None:

@@ -15,6 +15,7 @@ import linecache
 import os
 import sys
 import weakref
+from collections import defaultdict
 from collections.abc import Callable, Hashable
 from contextlib import ExitStack
 from types import FrameType
@@ -22,6 +23,7 @@ from typing import Any
 
 import torch
 from torch.utils import _device
+from torch.utils import _python_dispatch as modes
 from torch.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper_subclass
 
 from gpulint.runtime.probes import hooks
@@ -70,7 +72,7 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
         self._forced: int | None = DEVICE if everything else None
         self._table: dict[int, _Ref] = {}
         self._fresh: dict[Any, bool] = {}
-        self._totals: dict[int, int] = {}  # code -> live bytes
+        self._totals: defaultdict[int, int] = defaultdict(int)  # code -> live bytes
         self._series: list[dict[int, int]] = []  # the same at each mark
         self._site_places: dict[int, int] = {}
         self._live = [0, 0, 0]
@@ -150,8 +152,12 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
         self._undo.close()
 
     def join(self) -> None:
-        self.__enter__()  # type: ignore[no-untyped-call]
-        self.adopt()
+        if not any(mode is self for mode in modes._get_current_dispatch_mode_stack()):
+            self.__enter__()  # type: ignore[no-untyped-call]
+            self.adopt()
+        elif not torch._C._dispatch_tls_is_dispatch_key_included(torch._C.DispatchKey.Python):
+            # Where it was entered in inference mode, no mode of this thread's is asked once that has ended.
+            modes._push_mode(modes._pop_mode())
 
     def leave(self) -> None:
         self.stop()
@@ -212,7 +218,7 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
 
     def _change(self, code: int, size: int) -> None:
         """Bytes have come, or gone where `size` is negative."""
-        self._totals[code] = self._totals.get(code, 0) + size
+        self._totals[code] += size  # at once, for whatever thread
         live, place = self._live, code % 4
         live[place] += size
         if size > 0 and place != HOST:
@@ -311,8 +317,7 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
             allocated=self.allocated(), peak=self.peak(), host_tensors=sum(self._live) - self.allocated()
         )
         # A copy: storages of other threads come and go meanwhile
-        self._totals = {code: size for code, size in self._totals.copy().items() if size}
-        self._series.append(self._totals.copy())
+        self._series.append({code: size for code, size in self._totals.copy().items() if size})
         self.begin_peak("mark")
         return figures
 
