@@ -325,6 +325,19 @@ def test_what_comes_without_regularity_and_all_the_time_is_not_settled(
     assert drift.going_on(one, levels_of(amounts)).status == status
 
 
+def test_keys_that_come_again_may_be_so_many_and_no_more() -> None:
+    grown = drift.judge(births(dict.fromkeys(range(STEPS), 1024)), EVERY, "train")
+    cells = dataclasses.replace(holder(), births=(Held(SITE, 18, grown.total),), refilled=True)
+    slower, on = (
+        levels_of([round(16000 * (1 - 0.9**n)) for n in range(24)]),
+        levels_of([n * 999 for n in range(24)]),
+    )
+    assert drift.refilled(grown, [cells], slower).status == "filling"
+    assert drift.refilled(grown, [cells], on) == grown
+    once = dataclasses.replace(cells, refilled=False)
+    assert drift.refilled(grown, [once], slower) == grown
+
+
 def test_a_place_for_each_entry_is_a_limit() -> None:
     leak = drift.judge(births(dict.fromkeys(range(STEPS), 1024)), EVERY, "train")
     items = dataclasses.replace(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import contextlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from types import FrameType
 from typing import Any
@@ -314,9 +314,11 @@ def look(
     edges = [boundaries.index(mark) for mark in marks]
 
     stretched = view.window.startswith(STRETCH)
+    levels: dict[tuple[Site, Place], Sequence[tuple[int, int]]] = {}
 
     def judged(after: _Blocks) -> list[Drift]:
         births = _births(probe, frames, before.values(), after, marks, boundaries)
+        levels.update({(one.site, one.place): one.levels or [] for one in births})
         found = [(one, drift.judge(one, edges, view.kind, view.age, view.window)) for one in births]
         return [drift.going_on(d, one.levels or [] if stretched else []) for one, d in found if d]
 
@@ -350,6 +352,8 @@ def look(
     drifts, found = drift.less_set_up(drifts, found)
     found = [slotted(holder) for holder in found]
     drifts = drift.settle(drifts, found, probe.capacity(), inputs[0])
+    if stretched:
+        drifts = [drift.refilled(one, found, levels[one.site, one.place]) for one in drifts]
     leaking = {(d.site, d.place) for d in drifts if d.status == "leak"}
     found.sort(key=lambda holder: rank(holder, leaking))
     return sorted(drifts, key=lambda d: (d.status != "leak", -d.bytes_per_step)), found

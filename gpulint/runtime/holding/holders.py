@@ -18,16 +18,19 @@ import torch
 
 from gpulint.runtime.holding import walking
 from gpulint.runtime.holding.paths import PARTS, describe, path_of
-from gpulint.runtime.holding.walking import Walk
+from gpulint.runtime.holding.walking import PLAIN, Walk
 from gpulint.runtime.probes.base import Block, Key, Targets
 from gpulint.runtime.probes.frames import Frames
-from gpulint.runtime.probes.plain import attribute, attributes_of, is_one, name_of
-from gpulint.runtime.record.drift import QUANTUM
+from gpulint.runtime.probes.plain import attribute, attributes_of, is_one, items_of, name_of
+from gpulint.runtime.record.drift import FEWEST, QUANTUM
 from gpulint.runtime.record.result import Held, Holder, Place
 from gpulint.units import format_bytes
 
 _PLACES: tuple[Place, ...] = get_args(Place)
 OTHERS = 0.5  # of what a holder with a limit holds: where others hold so much of it, the limit says nothing
+REFILLED = (
+    1 / 8
+)  # of the entries: as many are younger than others that were put in after them, where keys come again
 SLICE = 0.5  # of a storage: a tensor that shows no more is a slice that keeps the rest
 
 
@@ -127,6 +130,9 @@ class _Group:
     # By entry and birth site, blocks that are attributes of the entry itself; and all others
     direct: Counter[tuple[int, int]] = field(default_factory=Counter)
     deeper: int = 0
+    made: dict[int, int] = field(
+        default_factory=dict
+    )  # by entry, the epoch of the latest that is in plain containers
 
     def add(self, one: walking.Find, above: list[Any]) -> None:
         """A block, and the objects between its tensor and what holds the group."""
@@ -141,6 +147,8 @@ class _Group:
             self.direct[id(entry), one.block.site] += 1
         else:
             self.deeper += 1
+        if all(type(part) in PLAIN for part in above[1:-1]):
+            self.made[id(entry)] = max(one.block.epoch, self.made.get(id(entry), 0))
         self.graph |= one.graph
         self.network |= is_one(one.tensor, torch.nn.Parameter)
         self.errors.update(
@@ -156,6 +164,17 @@ class _Group:
         """Whether each of its entries keeps one of each kind, as an attribute, and none gathers any."""
         holds = all(is_one(one, list, tuple, dict) for one in self.objects.values())
         return holds and len(self.objects) == 1 and not self.deeper and set(self.direct.values()) == {1}
+
+    @property
+    def refilled(self) -> bool:
+        """Whether keys come again, whose values are new then: entries are younger than others that were put in after them."""
+        (holding,) = self.objects.values() if len(self.objects) == 1 else (None,)
+        if type(holding) is not dict:
+            return False
+        made = [self.made[id(value)] for _, value in items_of(holding) if id(value) in self.made]
+        later = list(itertools.accumulate(reversed(made), min))[::-1]
+        younger = sum(own > least for own, least in zip(made, later, strict=True))
+        return younger >= max(FEWEST, REFILLED * len(made))
 
     def remark(self, shown: Mapping[Hashable, int]) -> str:
         """What else is to be known of how it holds them; empty where nothing is. `shown` is how much of each storage tensors
@@ -317,6 +336,7 @@ def _holder(group: _Group, frames: Frames, shown: Mapping[Hashable, int]) -> Hol
         entry=round(statistics.median(group.entries.values())) if len(group.entries) > 1 else 0,
         pins="" if name.scope == "optimizer" else pins,
         slots=group.slots,
+        refilled=group.refilled,
     )
 
 

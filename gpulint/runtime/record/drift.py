@@ -22,6 +22,8 @@ from gpulint.units import format_bytes
 FIGURES: tuple[result.Figure, ...] = ("allocated", "reserved", "host_tensors", "rss", "heap")
 
 EVERY_STEP = 0.8  # share of intervals that makes a leak of every step
+BLOCKS = 12  # of which the means are compared: what is in use goes up and down within them
+SLOWER = 2.0  # standard errors by which a stretch must add less in the second half: nineteen times in twenty chance does not do it
 STILL = 0.6  # of the pairs of readings rise, less those that fall, where it grows still
 SLOPE = 0.5  # the site's live bytes must rise by at least this part of its bytes per step
 LATE = 5  # intervals with survivors, up to the last one, that make a leak of what began within the window
@@ -78,6 +80,20 @@ def rising(values: Sequence[float]) -> float:
     against time)."""
     signs = [(later > earlier) - (later < earlier) for earlier, later in itertools.combinations(values, 2)]
     return sum(signs) / len(signs) if signs else 0.0
+
+
+def slower(values: Sequence[float]) -> float:
+    """By how many standard errors the values add less from one to the next in their second half than in the first; 0 where that cannot be
+    said (Welch's t)."""
+    size = max(1, len(values) // BLOCKS)
+    blocks = [statistics.fmean(values[at : at + size]) for at in range(0, len(values) - size + 1, size)]
+    added = [b - a for a, b in itertools.pairwise(blocks)]
+    halves = added[: len(added) // 2], added[len(added) // 2 :]
+    if min(map(len, halves)) < FEWEST:
+        return 0.0
+    less = statistics.mean(halves[0]) - statistics.mean(halves[1])
+    error = sum(statistics.variance(half) / len(half) for half in halves) ** 0.5
+    return less / error if error else 0.0
 
 
 def is_regular(events: Sequence[int], eligible: Sequence[int], edges: Sequence[int]) -> bool:
@@ -322,13 +338,29 @@ def settle(
 
 def going_on(one: result.Drift, levels: Sequence[tuple[int, int]]) -> result.Drift:
     """What comes without regularity, and of which more is alive all the time, in the second half as well: it may be growth."""
-    amounts = [alive for _, alive in levels]
+    amounts = _amounts(levels)
     if one.status != "occasional" or one.events <= FEWEST or not amounts:
         return one
     rise, late = amounts[-1] - amounts[0], amounts[-1] - amounts[len(amounts) // 2]
     if rising(amounts) < STILL or late <= 0 or late < STOPPED * rise / 2:
         return one
     return replace(one, status="unsettled", reason=f"{one.reason}, and more of it all the time")
+
+
+def refilled(
+    one: result.Drift, holders: Sequence[result.Holder], levels: Sequence[tuple[int, int]]
+) -> result.Drift:
+    """What grows ever more slowly in a dict whose keys come again: they may be so many and no more."""
+    keepers = [h for h in holders if h.refilled and _keeps(h, one)]
+    slows = one.status in ("leak", "unsettled") and slower(_amounts(levels)) >= SLOWER
+    if not slows or _kept(one, keepers) < 0.9 * one.total:
+        return one
+    reason = f"kept by {keepers[0].text}, whose keys come again with new values, and others ever more seldom"
+    return replace(one, status="filling", reason=reason, limited=True)
+
+
+def _amounts(levels: Sequence[tuple[int, int]]) -> list[int]:
+    return [alive for _, alive in levels]
 
 
 def _kept(drift: result.Drift, holders: Sequence[result.Holder]) -> int:

@@ -219,7 +219,7 @@ class Holder(Record):
     lru_cache), `length` how many it has now, `entry` the bytes of the
     middle one of those that keep any (0 where they cannot be told apart). `pins` says what its entries keep besides values, `renews` that new values of
     the variable are made of the old ones. `released`, as in `Drift`: all of it was let go of. `limit` says which line of the script's holds
-    it to a size, and to which. `slots`: each of its entries keeps one tensor of a kind, as an attribute.
+    it to a size, and to which. `slots`: each of its entries keeps one tensor of a kind, as an attribute; `refilled`: its keys come again, with new values.
     """
 
     text: str
@@ -244,6 +244,7 @@ class Holder(Record):
     released: str = ""
     limit: str = ""
     slots: bool = False
+    refilled: bool = False
 
     def kept_of(self, site: Site) -> int:
         """The bytes that it keeps of what was born at a site."""
