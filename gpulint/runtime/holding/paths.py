@@ -98,7 +98,7 @@ def describe(path: list[Any], sizes: Set[int] = frozenset()) -> Holder:
     if container == "dict" and not variable.endswith("]") and state.scope != "cache":
         variable += "[...]"
     scope, owner, file = state.scope, state.owner, state.file
-    renewed = any(renews(file, state.base, state.attribute, line) for line in lines)
+    renewed = bool(lines) and renews(file, state.base, state.attribute, lines)
     text, line = _text(state, variable, container), lines[0] if lines else state.first_line
     name = Holder(
         text, variable, container, scope, owner, file, line, 0, 0, lines, bound=bound, length=length
