@@ -14,8 +14,9 @@ import dis
 import linecache
 import os
 import sys
+import threading
 import weakref
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable
 from contextlib import ExitStack
 from types import FrameType
@@ -78,7 +79,7 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
         self._live = [0, 0, 0]
         self._peaks = [0, 0]  # device alone, device with presumed
         self._tops = Tops()
-        self._process = os.getpid()
+        self._loading: Counter[int] = Counter()  # batches that are made now, by thread
         self._compiles = False  # whether the script asked for torch.compile
         self.crests: Crests | None = None  # where the lines of peaks are asked for
         self._undo = ExitStack()
@@ -152,12 +153,12 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
         self._undo.close()
 
     def join(self) -> None:
-        if not any(mode is self for mode in modes._get_current_dispatch_mode_stack()):
-            self.__enter__()  # type: ignore[no-untyped-call]
-            self.adopt()
-        elif not torch._C._dispatch_tls_is_dispatch_key_included(torch._C.DispatchKey.Python):
-            # Where it was entered in inference mode, no mode of this thread's is asked once that has ended.
-            modes._push_mode(modes._pop_mode())
+        # Where it is entered in inference mode, it is not asked once that has ended: so as early as can be
+        if self.active and all(mode is not self for mode in modes._get_current_dispatch_mode_stack()):
+            modes._push_mode(self)
+
+    def load(self, change: int) -> None:
+        self._loading[threading.get_ident()] += change
 
     def leave(self) -> None:
         self.stop()
@@ -248,7 +249,7 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
     # ------------------------------------------------------------------------------------------------
 
     def _place(self, args: Any, cdata: int, site: int) -> int:
-        if self.loading:
+        if self._loading[threading.get_ident()]:
             return HOST
         place = -1
         for arg in args:  # by hand: for each storage that is born
