@@ -286,11 +286,11 @@ def _down(state: _State, above: Any, below: Any, following: Any) -> tuple[_State
         return _cache(above), False
     if kind is types.FunctionType:
         return _function(state, above, below), False
-    if kind is types.CellType:
-        return state, False
     if kind is types.FrameType:
         return _frame(state, above, below), False
-    if issubclass(kind, (types.TracebackType, types.MethodType, types.GeneratorType, functools.partial)):
+    if issubclass(
+        kind, (types.CellType, types.TracebackType, types.MethodType, types.GeneratorType, functools.partial)
+    ):
         return state, False
     if issubclass(kind, BaseException) and type(below) is types.TracebackType:
         return state._replace(via="the exception's traceback"), False
