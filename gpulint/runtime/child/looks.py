@@ -317,7 +317,7 @@ class Looks:
             cell = session.frames.sites[block.site], block.place
             sizes[cell] += block.size
             fresh[cell] += block.size if block.epoch >= after[len(after) // 2] else 0
-        reason = f"grew no further in {len(after)} more steps, while it was replaced"
+        reason = f"was replaced in {len(after)} more steps, and grew no further"
         drifts = list(window.drifts)
         for one in grown:
             cell = one.site, one.place
