@@ -99,3 +99,9 @@ def test_fixes_that_are_right_alone_and_wrong_together_are_not_both_kept() -> No
     assert sorted(statuses.values()) == ["changes the result", "pays", "pays"]
     assert not {1, 2} <= bench.kept
     assert 3 in bench.kept
+
+
+def test_fixes_that_overlap_are_tried_alone() -> None:
+    bench = Bench(lambda chosen: "breaks" if 3 in chosen else "pays")
+    assert bench.sort(3, apart=1) == {1: "pays", 2: "pays", 3: "breaks"}
+    assert bench.kept == {1, 2}
