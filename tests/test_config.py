@@ -221,6 +221,7 @@ def some(code: str, fix: Fix | None = None) -> Finding:
         ({}, Overrides(), ["GPU101", "GPU102", "GPU901"]),
         ({"fixable": ["GPU1"]}, Overrides(), ["GPU101", "GPU102"]),
         ({"unfixable": ["ALL"]}, Overrides(), []),
+        ({"unfixable": ["ALL"]}, Overrides(fixable=("GPU101",)), ["GPU101"]),
         ({"unfixable": ["held-graph"]}, Overrides(unfixable=("GPU9",)), ["GPU102"]),
     ],
 )

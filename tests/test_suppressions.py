@@ -128,7 +128,9 @@ j()
 """
 
 
-@pytest.mark.parametrize(("row", "silent"), [(2, False), (4, True), (8, False), (13, False)])
+@pytest.mark.parametrize(
+    ("row", "silent"), [(2, False), (4, True), (6, True), (8, False), (11, True), (12, True), (13, False)]
+)
 def test_blocks(row: int, silent: bool) -> None:
     assert (("GPU101", row) not in left(BLOCK, finding(row))) is silent
 
@@ -222,7 +224,8 @@ def f():
 @pytest.mark.parametrize(
     ("row", "code", "silent"),
     [
-        (2, "GPU101", True),    (7, "GPU101", True),
+        (2, "GPU101", True), (2, "GPU201", False), (3, "GPU101", False), (6, "GPU101", True), (7, "GPU101", True),
+        (7, "GPU201", False), (8, "GPU101", False),
     ],
 )  # fmt: skip
 def test_disable_as_pylint_writes_it(row: int, code: str, silent: bool) -> None:
@@ -237,10 +240,14 @@ def test_unused_can_be_silenced() -> None:
     ("text", "fixed"),
     [
         ("x = 1  # gpulint: ignore[GPU101]\n", "x = 1\n"),
+        ("x = 1  # gpulint: ignore[GPU101] -- reason\r\ny = 2\r\n", "x = 1\r\ny = 2\r\n"),
         ("# gpulint: ignore[GPU101]\nx = 1\n", "x = 1\n"),
         ("x = 1\n    # gpulint: ignore-file", "x = 1\n"),
         ("x = 1  # gpulint: ignore[GPU101]  # type: ignore\n", "x = 1  # type: ignore\n"),
+        ("x = 1  # type: ignore  # gpulint: ignore[GPU101]\n", "x = 1  # type: ignore\n"),
+        ("y  # gpulint: ignore[GPU101, GPU201, GPU102]\n", "y  # gpulint: ignore[GPU201]\n"),
         ("y  # gpulint: disable=GPU101, GPU201\n", "y  # gpulint: disable=GPU201\n"),
+        ("x = 1  # gpulint: disable=GPU101\n", "x = 1\n"),
     ],
 )
 def test_fix_of_unused(text: str, fixed: str) -> None:
