@@ -41,10 +41,11 @@ class Frame:
 
     def is_outer(self, node: Any) -> bool:
         """Whether a name, or an attribute of one, is none of the function's own, so that it is the same whoever calls."""
-        outer = self.flow.outer
-        if node not in outer:
-            outer[node] = self._is_outer(node)
-        return outer[node]
+        outer = self.function.flow.outer
+        found = outer.get(node)
+        if found is None:
+            found = outer[node] = self._is_outer(node)
+        return found
 
     def _is_outer(self, node: Any) -> bool:
         while isinstance(node, ast.Attribute):

@@ -48,12 +48,13 @@ class Names:
     def first_use(self, node: ast.Name, flow: Flow) -> ast.Name:
         """The first use of a name that stands for the same as this one, whatever the frame: for one definition, given as it is."""
         firsts = flow.firsts
-        if node not in firsts:
+        found = firsts.get(node)
+        if found is None:
             reaching = flow.reaching(node)
             given = len(reaching) == 1 and reaching[0].kind in _AS_GIVEN and not reaching[0].path
             is_same = given and not is_no_tensor(node, reaching[0], flow)
-            firsts[node] = firsts.setdefault((node.id, reaching), node) if is_same else node
-        return firsts[node]
+            found = firsts[node] = firsts.setdefault((node.id, reaching), node) if is_same else node
+        return found
 
     def name(self, node: ast.Name, frame: Frame) -> Value:
         """The value of a name where it is read."""
