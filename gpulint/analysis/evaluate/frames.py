@@ -87,6 +87,16 @@ def remembered(known: dict[Any, Any], key: Any, meanwhile: Any, work: Callable[[
     return known[key]
 
 
+def settled(evaluator: Evaluating, frame: Frame, key: Any, work: Callable[[], Any]) -> Any:
+    """What is found in a frame, once; while something is being worked out it may rest on what is unfinished, and is found again."""
+    found = frame.memo.get(key)
+    if found is None:
+        found = work()
+        if not evaluator.is_running:
+            frame.memo[key] = found
+    return found
+
+
 class Evaluating(Protocol):
     """What the parts of the evaluator ask of it."""
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Iterator
-from typing import Any
+from typing import Any, Literal
 
 from gpulint.analysis.domain.values import UNKNOWN, Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.evaluate.frames import Frame, settled
 from gpulint.analysis.project.file import File, Function
 from gpulint.analysis.syntax.nodes import called_on, last_name
 
@@ -28,32 +28,45 @@ def called(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Function
 
 def below(evaluator: Evaluator, function: Function) -> tuple[Function, ...]:
     """A function and those of the project that it runs, by its calls and theirs, as far as they are the same for all callers."""
-    memo = evaluator.root(function).memo
-    if below not in memo:
-        found = {function: None}
-        waiting = [function]
-        while waiting:
-            frame = evaluator.root(waiting.pop())
-            targets = [called(evaluator, call, frame)[0] for call in frame.flow.every_call]
-            new = dict.fromkeys(one for one in targets if one is not None and one not in found)
-            found |= new
-            waiting += new
-        if evaluator.is_running:  # some of it may rest on what is unfinished
-            return tuple(found)
-        memo[below] = tuple(found)
-    return memo[below]  # type: ignore[no-any-return]
+    return settled(evaluator, evaluator.root(function), below, lambda: _below(evaluator, function))  # type: ignore[no-any-return]
 
 
-def may_run(evaluator: Evaluator, call: ast.Call, frame: Frame, wanted: Callable[[Function], bool]) -> bool:
+def _below(evaluator: Evaluator, function: Function) -> tuple[Function, ...]:
+    found = {function: None}
+    waiting = [function]
+    while waiting:
+        frame = evaluator.root(waiting.pop())
+        targets = [_whoever_calls(evaluator, call, frame) for call in frame.flow.every_call]
+        new = dict.fromkeys(one for one in targets if one and one not in found)
+        found |= new
+        waiting += new
+    return tuple(found)
+
+
+def _whoever_calls(evaluator: Evaluator, call: ast.Call, root: Frame) -> Function | Literal[False]:
+    """The function of the project that a call runs, as far as that is the same for all callers."""
+    return settled(evaluator, root, (called, call), lambda: called(evaluator, call, root)[0] or False)  # type: ignore[no-any-return]
+
+
+Wanted = Callable[[Evaluator, Function], bool]
+
+
+def runs_any(evaluator: Evaluator, function: Function, wanted: Wanted) -> bool:
+    """Whether a function is wanted, or one that it runs."""
+    work = lambda: any(wanted(evaluator, one) for one in below(evaluator, function))  # noqa: E731
+    return bool(settled(evaluator, evaluator.root(function), wanted, work))
+
+
+def may_run(evaluator: Evaluator, call: ast.Call, frame: Frame, wanted: Wanted) -> bool:
     """Whether a call may run a function that is wanted, itself or below: so that not each frame of its function is asked what that is."""
     on, name = called_on(call), last_name(call.func)
-    target, _ = called(evaluator, call, evaluator.root(frame.function))
+    target = _whoever_calls(evaluator, call, evaluator.root(frame.function))
     if frame.receiver is not None and isinstance(on, ast.Name) and on.id == frame.function.self_name:
         target = evaluator.method(frame.receiver.ref, name) or target
-    if target is None:
+    if not target:
         of_tensors = on is not None and evaluator.table.own("tensor", name) is not None
         return frame.caller is not None and not of_tensors
-    return any(map(wanted, below(evaluator, target)))
+    return runs_any(evaluator, target, wanted)
 
 
 def entered(evaluator: Evaluator, frame: Frame, depth: int = 3) -> Iterator[Frame]:

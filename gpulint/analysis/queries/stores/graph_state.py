@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from gpulint.analysis.evaluate.consumers import Use, consumers
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.evaluate.frames import Frame, settled
 from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.outcome import steps
 from gpulint.analysis.queries.stores.stores import Owner, Round, Store, graph_in, kept_by, leaves
@@ -110,7 +110,9 @@ def _is_of_newest(use: Use, owner: Owner, store: Store) -> bool:
 
 def backwards(evaluator: Evaluator, node: Any, frame: Frame) -> list[Use]:
     """The backwards that go through what an expression gives."""
-    return [one for one in consumers(evaluator, node, frame, "graph") if _goes_backward(evaluator, one)]
+    uses = lambda: consumers(evaluator, node, frame, "graph")  # noqa: E731
+    found = lambda: [one for one in uses() if _goes_backward(evaluator, one)]  # noqa: E731
+    return settled(evaluator, frame, (backwards, node), found)  # type: ignore[no-any-return]
 
 
 def made_backward(evaluator: Evaluator, store: Store) -> list[Use]:
