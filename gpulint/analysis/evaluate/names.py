@@ -58,18 +58,19 @@ class Names:
 
     def name(self, node: ast.Name, frame: Frame) -> Value:
         """The value of a name where it is read."""
-        reaching = frame.flow.reaching(node)
+        flow = frame.function.flow
+        reaching = flow.reaching(node)
         if len(reaching) > 1:  # not what stands on a way that is known not to be gone
             gone = tuple(one for one in reaching if one is ENTRY or not self._is_dead(one, frame))
             reaching = gone or reaching
         values = [
-            without_graph(value) if is_no_tensor(node, one, frame.flow) else value
+            without_graph(value) if is_no_tensor(node, one, flow) else value
             for one in reaching
             if one is not ENTRY and one.kind != "delete"
             for value in (self._evaluator.definition(one, frame),)
         ]
         is_bound = any(one.kind not in ("entry", "delete", "inplace") for one in reaching)
-        if ENTRY in reaching and (not is_bound or node.id in frame.flow.elsewhere):
+        if ENTRY in reaching and (not is_bound or node.id in flow.elsewhere):
             values.append(self.outer(node.id, frame.function, frame))
         found = join(values) if values else UNKNOWN
         if found.kind == "tensor" and not found.graph:
