@@ -27,14 +27,21 @@ from gpulint.analysis.domain.values import (
 )
 from gpulint.analysis.evaluate.calling import Calling, begun_by
 from gpulint.analysis.evaluate.consumers import MOST_FOLLOWED, Use, consumers
-from gpulint.analysis.evaluate.frames import DEEPEST, CallSite, Frame, bind
+from gpulint.analysis.evaluate.frames import DEEPEST, CallSite, Frame, bind, settled
 from gpulint.analysis.evaluate.modes import Modes
 from gpulint.analysis.evaluate.names import Names
 from gpulint.analysis.models.table import Row, table
 from gpulint.analysis.project.file import Class, File, Function
 from gpulint.analysis.project.program import Program
 from gpulint.analysis.syntax.flow import Definition
-from gpulint.analysis.syntax.nodes import COMPREHENSIONS, argument, called_on, constant_index, key_of, last_name
+from gpulint.analysis.syntax.nodes import (
+    COMPREHENSIONS,
+    argument,
+    called_on,
+    constant_index,
+    key_of,
+    last_name,
+)
 
 MOST_EVALUATED: Final = 60_000  # expressions, for one file
 MOST_ENTERED: Final = 3_000  # calls, for one file
@@ -532,16 +539,10 @@ class Evaluator:
         statement = flow.statement_of(node)
         if statement in flow.unreachable:
             return True
-        conditions = flow.conditions(statement)
-        if not conditions:
+        if not (conditions := flow.conditions(statement)):
             return False
-        key = ("dead", statement)
-        found = frame.memo.get(key)
-        if found is None:
-            found = any(self.truth(test, frame) is (not wanted) for test, wanted in conditions)
-            if not self._running:  # else it may rest on something unfinished
-                frame.memo[key] = found
-        return found
+        dead = lambda: any(self.truth(test, frame) is (not wanted) for test, wanted in conditions)  # noqa: E731
+        return settled(self, frame, ("dead", statement), dead)  # type: ignore[no-any-return]
 
     def grad_is_off(self, node: Any, frame: Frame) -> bool:
         """Whether a guard in sight switches grad off at a node: in its function, or in the calls that the frame is of."""

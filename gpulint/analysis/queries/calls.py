@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Iterator
-from typing import Any, Literal
+from typing import Any
 
 from gpulint.analysis.domain.values import UNKNOWN, Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
@@ -15,6 +15,10 @@ from gpulint.analysis.syntax.nodes import called_on, last_name
 
 def called(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Function | None, Value | None]:
     """The function of the project that a call runs, and the object that it is called on."""
+    return settled(evaluator, frame, (called, call), lambda: _called(evaluator, call, frame))  # type: ignore[no-any-return]
+
+
+def _called(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Function | None, Value | None]:
     on = called_on(call)
     base = evaluator.value_of(on, frame) if on is not None else UNKNOWN
     method = evaluator.method(base.ref, last_name(call.func)) if base.kind in ("module", "object") else None
@@ -36,16 +40,11 @@ def _below(evaluator: Evaluator, function: Function) -> tuple[Function, ...]:
     waiting = [function]
     while waiting:
         frame = evaluator.root(waiting.pop())
-        targets = [_whoever_calls(evaluator, call, frame) for call in frame.flow.every_call]
-        new = dict.fromkeys(one for one in targets if one and one not in found)
+        targets = [called(evaluator, call, frame)[0] for call in frame.flow.every_call]
+        new = dict.fromkeys(one for one in targets if one is not None and one not in found)
         found |= new
         waiting += new
     return tuple(found)
-
-
-def _whoever_calls(evaluator: Evaluator, call: ast.Call, root: Frame) -> Function | Literal[False]:
-    """The function of the project that a call runs, as far as that is the same for all callers."""
-    return settled(evaluator, root, (called, call), lambda: called(evaluator, call, root)[0] or False)  # type: ignore[no-any-return]
 
 
 Wanted = Callable[[Evaluator, Function], bool]
@@ -60,10 +59,10 @@ def runs_any(evaluator: Evaluator, function: Function, wanted: Wanted) -> bool:
 def may_run(evaluator: Evaluator, call: ast.Call, frame: Frame, wanted: Wanted) -> bool:
     """Whether a call may run a function that is wanted, itself or below: so that not each frame of its function is asked what that is."""
     on, name = called_on(call), last_name(call.func)
-    target = _whoever_calls(evaluator, call, evaluator.root(frame.function))
+    target, _ = called(evaluator, call, evaluator.root(frame.function))
     if frame.receiver is not None and isinstance(on, ast.Name) and on.id == frame.function.self_name:
         target = evaluator.method(frame.receiver.ref, name) or target
-    if not target:
+    if target is None:
         of_tensors = on is not None and evaluator.table.own("tensor", name) is not None
         return frame.caller is not None and not of_tensors
     return runs_any(evaluator, target, wanted)
