@@ -112,8 +112,8 @@ def _is_of_newest(use: Use, owner: Owner, store: Store) -> bool:
 
 def backwards(evaluator: Evaluator, node: Any, frame: Frame) -> list[Use]:
     """The backwards that go through what an expression gives."""
-    uses = lambda: consumers(evaluator, node, frame, "graph")  # noqa: E731
-    found = lambda: [one for one in uses() if _goes_backward(evaluator, one)]  # noqa: E731
+    uses = consumers(evaluator, node, frame, "graph")  # found once as well
+    found = lambda: [one for one in uses if _goes_backward(evaluator, one)]  # noqa: E731
     return settled(evaluator, frame, (backwards, node), found)  # type: ignore[no-any-return]
 
 
