@@ -131,15 +131,15 @@ def _claimed(asked: Asked, store: Store, leaf: Any, told: set[Any]) -> Iterator[
 def _may_pile_up(asked: Asked, store: Store, leaf: Any) -> bool:
     """Whether a store adds a tensor without a graph to others: beside them, or joined with them."""
     evaluator, frame = asked.evaluator, store.frame
+    joined = {last_name(one.func) for one in ast.walk(leaf) if isinstance(one, ast.Call)} & on_device.JOINING
+    if store.way not in ("put", "slot", "added") or (store.way == "added" and not joined):
+        return False
     value = evaluator.value_of(leaf, frame)
     value = evaluator.element(value) if on_device.holds_several(evaluator, store, leaf) else value
     seen = value.kind != "unknown" or on_device.is_of_output(evaluator, leaf, frame)
     if not seen and not _is_unseen(asked, store, leaf):
         return False
     if value.kind not in ("tensor", "unknown") or value.size == "scalar":
-        return False
-    joined = {last_name(one.func) for one in ast.walk(leaf) if isinstance(one, ast.Call)} & on_device.JOINING
-    if store.way not in ("put", "slot", "added") or (store.way == "added" and not joined):
         return False
     if _has_graph(asked, value) and store.way == "put":  # what becomes an array as it is has none
         owner = owner_of(evaluator, store.container, frame, store.at)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.rules._forwards import GRAD_MODES, builds_graph, of_old_torch, trains_beside, under_no_grad
 
+from gpulint.analysis.evaluate.frames import settled
 from gpulint.analysis.evaluate.weights import weight
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.amounts import amounts, is_tried_out, through_batches
@@ -264,13 +265,9 @@ def _is_told_below(asked: Asked, run: Run) -> bool:
 def _is_told(asked: Asked, call: Any, frame: Frame) -> bool:
     """Whether a call is told in its function, whoever calls that."""
     root = asked.root(frame.function)
-    key = ("told", call)
-    if key not in root.memo:
-        several = runs_of(asked.evaluator, call, root)
-        root.memo[key] = any(
-            confidence_of(until_refuted(_answers(asked, one))) is not None for one in several
-        )
-    return root.memo[key]  # type: ignore[no-any-return]
+    several = (until_refuted(_answers(asked, one)) for one in runs_of(asked.evaluator, call, root))
+    told = lambda: any(confidence_of(answers) is not None for answers in several)  # noqa: E731
+    return settled(asked.evaluator, root, ("told", call), told)  # type: ignore[no-any-return]
 
 
 def _wanted(asked: Asked, run: Run, what: Outcome, phase: Phase | None) -> Iterator[Answer]:

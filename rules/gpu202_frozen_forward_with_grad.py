@@ -257,14 +257,14 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
     evaluator = asked.evaluator
     if run.is_direct and _is_of_self(run):
         yield refuted(Question.TRAINED, "it is told of its parts")
-    if _is_told_above(asked, run):
-        yield refuted(Question.REACHED, "it is told where the network is called that it is part of")
     returned = outcome(evaluator, run.inner, run.where).returned
     if returned and is_of_module(evaluator, run.frame.function):
         yield refuted(Question.TRAINED, "not all are seen who go backward through what it is part of")
     calls = [use.node for use in backwards if isinstance(use.node, ast.Call)]
     if any(last_name(one.func) == "grad" or keyword(one, "inputs") for one in calls):
         yield refuted(Question.BACKWARD, "it asks for gradients by name")
+    if _is_told_above(asked, run):
+        yield refuted(Question.REACHED, "it is told where the network is called that it is part of")
     if optimizers_of(evaluator, run.network):
         thrown = (are_thrown_away(evaluator, asked.file, run.network, one) for one in backwards)
         if not all(thrown):
@@ -387,11 +387,12 @@ def _given(run: Run) -> list[Any]:
 
 def _wants_input(evaluator: Evaluator, run: Run) -> bool:
     """Whether something that it is given wants a gradient."""
-    carries = any(evaluator.value_of(one, run.where).graph is not Graph.NONE for one in _given(run))
+    if any(evaluator.value_of(one, run.where).graph is not Graph.NONE for one in _given(run)):
+        return True
     wanted = outcome(evaluator, run.inner, run.where).wanted
     stepped = (one for use in wanted for one in trained_by(evaluator, run.network, use) or () if one)
     alone = any(evaluator.thing(*one).kind == "optimizer" for one in stepped)  # tensors of no network
-    return carries or alone or _gradient_is_read(evaluator, run, wanted)
+    return alone or _gradient_is_read(evaluator, run, wanted)
 
 
 def _is_of_self(run: Run) -> bool:
@@ -410,7 +411,7 @@ def _is_told_above(asked: Asked, run: Run) -> bool:
     if not own or framework or not is_of_module(asked.evaluator, function):
         return False
     values = (asked.evaluator.thing(one, asked.root(function)) for one in function.parameters)
-    return _wants_input(asked.evaluator, run) or all(one.graph is not Graph.LIVE for one in values)
+    return all(one.graph is not Graph.LIVE for one in values) or _wants_input(asked.evaluator, run)
 
 
 def _named(run: Run, wanted: bool) -> str:

@@ -98,10 +98,10 @@ BUDGETS = {
     f"{ANALYSIS}.syntax": 695,
     f"{ANALYSIS}.project": 682,
     f"{ANALYSIS}.domain": 125,
-    f"{ANALYSIS}.evaluate": 3_153,
+    f"{ANALYSIS}.evaluate": 3_156,
     f"{ANALYSIS}.models": 235,
     f"{ANALYSIS}.queries": 4_798,
-    RULES: 6_363,
+    RULES: 6_360,
 }
 MOST_OF_READING = 16_196  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs

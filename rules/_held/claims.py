@@ -12,6 +12,7 @@ from gpulint.rules._held.against import read_by
 from gpulint.rules._held.report import Held, in_eval_mode, report
 
 from gpulint.analysis.evaluate.consumers import consumers, goes_backward_by
+from gpulint.analysis.evaluate.frames import settled
 from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.effects import Place, effects_before, place_of
 from gpulint.analysis.queries.grad_mode import grad_mode
@@ -74,10 +75,8 @@ def claims_of(asked: Asked, code: str, options: Mapping[str, Any]) -> Iterator[C
 
 def _held_in(asked: Asked) -> list[Held]:
     """What the rules claim together of a file, worked out once."""
-    memo = asked.root(asked.file.body).memo
-    if Held not in memo:
-        memo[Held] = list(_all_held(asked))
-    return memo[Held]  # type: ignore[no-any-return]
+    found = lambda: list(_all_held(asked))  # noqa: E731
+    return settled(asked.evaluator, asked.root(asked.file.body), Held, found)  # type: ignore[no-any-return]
 
 
 def _all_held(asked: Asked) -> Iterator[Held]:

@@ -128,7 +128,7 @@ def join(values: Iterable[Value]) -> Value:
     """What holds whichever of the values it is; of the kinds the one that says most."""
     found = BOTTOM
     for one in values:
-        found = _joined(found, one)
+        found = one if found is BOTTOM else _joined(found, one)
     return found
 
 

@@ -244,7 +244,8 @@ class Calling:
     ) -> Value:
         """The value that an operation makes of a tensor, and of what else it is given."""
         keeps = row.graph == "keeps"
-        given = self.all_given(node, frame) if keeps and row.does != "takes form" else UNKNOWN
+        of_form = row.view or row.does == "takes form"  # what else it is given are sizes, places, a type
+        given = UNKNOWN if of_form or not keeps else self.all_given(node, frame)
         graph = max(base.graph, given.graph) if keeps else Graph.NONE
         if graph and self._evaluator.grad_is_off(node, frame):
             graph = Graph.NONE

@@ -102,7 +102,8 @@ class _Worklist:
         for at in queue:  # grows while it is gone through
             if len(seen) > MOST_STEPS or self.evaluator.followed > MOST_FOLLOWED:
                 return [*found, Use("too much", at[0], at[1], "", at[2])]
-            onwards, uses = self.stepped(*at)
+            known = at[1].memo.get((self.track, at[0], at[2]))
+            onwards, uses = known if known is not None else self.stepped(*at)
             found += uses
             for one in onwards:
                 if one not in seen:
@@ -112,15 +113,12 @@ class _Worklist:
 
     def stepped(self, node: Any, frame: Frame, path: tuple[Any, ...]) -> _Stepped:
         """Where a value goes on from a place, and how it is used there: whatever it is that comes along, so found once."""
-        key = (self.track, node, path)
-        known: _Stepped | None = frame.memo.get(key)
-        if known is None:
-            self.queue, self.found, self.seen = [], [], set()
-            self.step(node, frame, path)
-            self.evaluator.followed += 1 + len(self.seen)
-            known = self.queue, self.found
-            if not self.evaluator.is_running:
-                frame.memo[key] = known
+        self.queue, self.found, self.seen = [], [], set()
+        self.step(node, frame, path)
+        self.evaluator.followed += 1 + len(self.seen)
+        known = self.queue, self.found
+        if not self.evaluator.is_running:
+            frame.memo[self.track, node, path] = known
         return known
 
     def push(self, node: Any, frame: Frame, path: tuple[Any, ...]) -> None:

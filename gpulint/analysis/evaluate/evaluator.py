@@ -27,14 +27,21 @@ from gpulint.analysis.domain.values import (
 )
 from gpulint.analysis.evaluate.calling import Calling, begun_by
 from gpulint.analysis.evaluate.consumers import MOST_FOLLOWED, Use, consumers
-from gpulint.analysis.evaluate.frames import DEEPEST, CallSite, Frame, bind
+from gpulint.analysis.evaluate.frames import DEEPEST, CallSite, Frame, bind, settled
 from gpulint.analysis.evaluate.modes import Modes
 from gpulint.analysis.evaluate.names import Names
 from gpulint.analysis.models.table import Row, table
 from gpulint.analysis.project.file import Class, File, Function
 from gpulint.analysis.project.program import Program
 from gpulint.analysis.syntax.flow import Definition
-from gpulint.analysis.syntax.nodes import argument, called_on, constant_index, key_of, last_name
+from gpulint.analysis.syntax.nodes import (
+    COMPREHENSIONS,
+    argument,
+    called_on,
+    constant_index,
+    key_of,
+    last_name,
+)
 
 MOST_EVALUATED: Final = 60_000  # expressions, for one file
 MOST_ENTERED: Final = 3_000  # calls, for one file
@@ -68,6 +75,13 @@ class Evaluator:
         self.calling = Calling(self)
         self.modes = Modes(self)
         self.instance, self.method = self.names.instance, program.method
+        self._expressions: dict[type, Any] = {
+            ast.Name: self.names.name, ast.Call: self.calling.call, ast.Attribute: self._attribute, ast.Subscript: self._subscript,
+            ast.BinOp: self._binary, ast.UnaryOp: self._unary, ast.Compare: self._comparison, ast.BoolOp: self._boolean, ast.IfExp: self._conditional,
+            ast.Tuple: self._tuple, ast.List: self._list, ast.Set: self._list, ast.Dict: self._dict, ast.JoinedStr: self._text,
+            ast.FormattedValue: self._formatted, ast.Starred: self._inner, ast.Await: self._inner, ast.NamedExpr: self._inner, ast.Lambda: self._lambda,
+            **dict.fromkeys(COMPREHENSIONS, self._comprehension),
+        }  # fmt: skip
         self.evaluated = 0
         self.entered = 0
         self.followed = 0
@@ -128,12 +142,12 @@ class Evaluator:
             return TOO_MUCH
         if frame.caller is not None and (what is ast.Name or what is ast.Attribute) and frame.is_outer(node):
             return self.value_of(node, self.root(frame.function))
-        if what is ast.Name and (first := self.names.first_use(node, frame.flow)) is not node:
+        if what is ast.Name and (first := self.names.first_use(node, frame.function.flow)) is not node:
             found = self.value_of(first, frame)
             if first in frame.memo:
                 frame.memo[node] = found
             return found
-        method = _EXPRESSIONS.get(what)
+        method = self._expressions.get(what)
         return self._first(frame.memo, node, frame, method) if method is not None else UNKNOWN
 
     def _once(self, known: dict[Any, Any], key: Any, frame: Frame, work: Any) -> Value:
@@ -150,8 +164,7 @@ class Evaluator:
             self._reached_back = min(self._reached_back, begun)
             self._heads.add(begun)
             return BOTTOM
-        kept = self._provisional.get(at)
-        if kept is not None:
+        if self._provisional and (kept := self._provisional.get(at)) is not None:
             self._reached_back = min(self._reached_back, kept[1])
             return kept[0]
         depth = len(self._running)
@@ -185,7 +198,7 @@ class Evaluator:
         since = len(self._resting)
         outer, self._reached_back = self._reached_back, _NEVER
         try:
-            value: Value = work(self, key, frame)
+            value: Value = work(key, frame)
         finally:
             del self._running[at]
         if depth in self._heads:
@@ -420,7 +433,7 @@ class Evaluator:
         """What a definition gives its key."""
         kind = definition.kind
         if kind == "parameter":
-            return self._once(frame.memo, definition, frame, _PARAMETER)
+            return self._once(frame.memo, definition, frame, self.names.parameter)
         if kind in ("assign", "loop", "context"):
             value = self.value_of(definition.value, frame)
             if kind == "loop":
@@ -458,7 +471,7 @@ class Evaluator:
 
     def returned(self, frame: Frame) -> Value:
         """What a function gives back: what its returns that are reached give, or what it yields."""
-        return self._once(self._returned, frame, frame, Evaluator._given_back)
+        return self._once(self._returned, frame, frame, self._given_back)
 
     def _given_back(self, key: Frame, frame: Frame) -> Value:
         flow = frame.flow
@@ -524,16 +537,12 @@ class Evaluator:
         """Whether a statement's conditions are known not to hold in a frame, of itself and of those around it."""
         flow = frame.flow
         statement = flow.statement_of(node)
-        conditions = flow.conditions(statement)
-        if not conditions or statement in flow.unreachable:
-            return statement in flow.unreachable
-        key = ("dead", statement)
-        found = frame.memo.get(key)
-        if found is None:
-            found = any(self.truth(test, frame) is (not wanted) for test, wanted in conditions)
-            if not self._running:  # else it may rest on something unfinished
-                frame.memo[key] = found
-        return found
+        if statement in flow.unreachable:
+            return True
+        if not (conditions := flow.conditions(statement)):
+            return False
+        dead = lambda: any(self.truth(test, frame) is (not wanted) for test, wanted in conditions)  # noqa: E731
+        return settled(self, frame, ("dead", statement), dead)  # type: ignore[no-any-return]
 
     def grad_is_off(self, node: Any, frame: Frame) -> bool:
         """Whether a guard in sight switches grad off at a node: in its function, or in the calls that the frame is of."""
@@ -913,15 +922,3 @@ def _computed(op: Any, left: Any, right: Any) -> Any:
         return compute(left, right) if compute is not None else UNSET
     except (ArithmeticError, ValueError):
         return UNSET
-
-
-_PARAMETER: Any = lambda self, definition, frame: self.names.parameter(definition, frame)  # noqa: E731
-_EXPRESSIONS: dict[type, Any] = {
-    ast.Name: lambda self, node, frame: self.names.name(node, frame), ast.JoinedStr: Evaluator._text, ast.FormattedValue: Evaluator._formatted,
-    ast.Tuple: Evaluator._tuple, ast.List: Evaluator._list, ast.Set: Evaluator._list, ast.Dict: Evaluator._dict, ast.Starred: Evaluator._inner,
-    ast.Await: Evaluator._inner, ast.NamedExpr: Evaluator._inner, ast.IfExp: Evaluator._conditional, ast.BoolOp: Evaluator._boolean,
-    ast.Compare: Evaluator._comparison, ast.UnaryOp: Evaluator._unary, ast.BinOp: Evaluator._binary, ast.Subscript: Evaluator._subscript,
-    ast.Attribute: Evaluator._attribute, ast.Call: lambda self, node, frame: self.calling.call(node, frame), ast.ListComp: Evaluator._comprehension,
-    ast.SetComp: Evaluator._comprehension, ast.GeneratorExp: Evaluator._comprehension, ast.DictComp: Evaluator._comprehension,
-    ast.Lambda: Evaluator._lambda,
-}  # fmt: skip

@@ -41,10 +41,11 @@ class Frame:
 
     def is_outer(self, node: Any) -> bool:
         """Whether a name, or an attribute of one, is none of the function's own, so that it is the same whoever calls."""
-        outer = self.flow.outer
-        if node not in outer:
-            outer[node] = self._is_outer(node)
-        return outer[node]
+        outer = self.function.flow.outer
+        found = outer.get(node)
+        if found is None:
+            found = outer[node] = self._is_outer(node)
+        return found
 
     def _is_outer(self, node: Any) -> bool:
         while isinstance(node, ast.Attribute):
@@ -84,6 +85,16 @@ def remembered(known: dict[Any, Any], key: Any, meanwhile: Any, work: Callable[[
             del known[key]
             raise
     return known[key]
+
+
+def settled(evaluator: Evaluating, frame: Frame, key: Any, work: Callable[[], Any]) -> Any:
+    """What is found in a frame, once; while something is being worked out it may rest on what is unfinished, and is found again."""
+    found = frame.memo.get(key)
+    if found is None:
+        found = work()
+        if not evaluator.is_running:
+            frame.memo[key] = found
+    return found
 
 
 class Evaluating(Protocol):

@@ -48,27 +48,29 @@ class Names:
     def first_use(self, node: ast.Name, flow: Flow) -> ast.Name:
         """The first use of a name that stands for the same as this one, whatever the frame: for one definition, given as it is."""
         firsts = flow.firsts
-        if node not in firsts:
+        found = firsts.get(node)
+        if found is None:
             reaching = flow.reaching(node)
             given = len(reaching) == 1 and reaching[0].kind in _AS_GIVEN and not reaching[0].path
             is_same = given and not is_no_tensor(node, reaching[0], flow)
-            firsts[node] = firsts.setdefault((node.id, reaching), node) if is_same else node
-        return firsts[node]
+            found = firsts[node] = firsts.setdefault((node.id, reaching), node) if is_same else node
+        return found
 
     def name(self, node: ast.Name, frame: Frame) -> Value:
         """The value of a name where it is read."""
-        reaching = frame.flow.reaching(node)
+        flow = frame.function.flow
+        reaching = flow.reaching(node)
         if len(reaching) > 1:  # not what stands on a way that is known not to be gone
             gone = tuple(one for one in reaching if one is ENTRY or not self._is_dead(one, frame))
             reaching = gone or reaching
         values = [
-            without_graph(value) if is_no_tensor(node, one, frame.flow) else value
+            without_graph(value) if is_no_tensor(node, one, flow) else value
             for one in reaching
             if one is not ENTRY and one.kind != "delete"
             for value in (self._evaluator.definition(one, frame),)
         ]
         is_bound = any(one.kind not in ("entry", "delete", "inplace") for one in reaching)
-        if ENTRY in reaching and (not is_bound or node.id in frame.flow.elsewhere):
+        if ENTRY in reaching and (not is_bound or node.id in flow.elsewhere):
             values.append(self.outer(node.id, frame.function, frame))
         found = join(values) if values else UNKNOWN
         if found.kind == "tensor" and not found.graph:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.evaluate.frames import Frame, settled
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.syntax.flow import Definition
 from gpulint.analysis.syntax.nodes import argument, iterated, key_of, keyword, last_name
@@ -58,12 +58,7 @@ def _of_origin(evaluator: Evaluator, node: Any, frame: Frame | None, depth: int)
     if not isinstance(node, ast.Call) or frame is None or depth <= 0:
         return Weight(0, False)
     key = (Weight, node, depth)
-    known: Weight | None = frame.memo.get(key)
-    if known is None:
-        known = _of_call(evaluator, node, frame, depth)
-        if not evaluator.is_running:
-            frame.memo[key] = known
-    return known
+    return settled(evaluator, frame, key, lambda: _of_call(evaluator, node, frame, depth))  # type: ignore[no-any-return]
 
 
 def _of_call(evaluator: Evaluator, node: ast.Call, frame: Frame, depth: int) -> Weight:

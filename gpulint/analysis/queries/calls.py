@@ -8,13 +8,17 @@ from typing import Any
 
 from gpulint.analysis.domain.values import UNKNOWN, Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.evaluate.frames import Frame, settled
 from gpulint.analysis.project.file import File, Function
 from gpulint.analysis.syntax.nodes import called_on, last_name
 
 
 def called(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Function | None, Value | None]:
     """The function of the project that a call runs, and the object that it is called on."""
+    return settled(evaluator, frame, (called, call), lambda: _called(evaluator, call, frame))  # type: ignore[no-any-return]
+
+
+def _called(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Function | None, Value | None]:
     on = called_on(call)
     base = evaluator.value_of(on, frame) if on is not None else UNKNOWN
     method = evaluator.method(base.ref, last_name(call.func)) if base.kind in ("module", "object") else None
@@ -28,23 +32,31 @@ def called(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Function
 
 def below(evaluator: Evaluator, function: Function) -> tuple[Function, ...]:
     """A function and those of the project that it runs, by its calls and theirs, as far as they are the same for all callers."""
-    memo = evaluator.root(function).memo
-    if below not in memo:
-        found = {function: None}
-        waiting = [function]
-        while waiting:
-            frame = evaluator.root(waiting.pop())
-            targets = [called(evaluator, call, frame)[0] for call in frame.flow.every_call]
-            new = dict.fromkeys(one for one in targets if one is not None and one not in found)
-            found |= new
-            waiting += new
-        if evaluator.is_running:  # some of it may rest on what is unfinished
-            return tuple(found)
-        memo[below] = tuple(found)
-    return memo[below]  # type: ignore[no-any-return]
+    return settled(evaluator, evaluator.root(function), below, lambda: _below(evaluator, function))  # type: ignore[no-any-return]
 
 
-def may_run(evaluator: Evaluator, call: ast.Call, frame: Frame, wanted: Callable[[Function], bool]) -> bool:
+def _below(evaluator: Evaluator, function: Function) -> tuple[Function, ...]:
+    found = {function: None}
+    waiting = [function]
+    while waiting:
+        frame = evaluator.root(waiting.pop())
+        targets = [called(evaluator, call, frame)[0] for call in frame.flow.every_call]
+        new = dict.fromkeys(one for one in targets if one is not None and one not in found)
+        found |= new
+        waiting += new
+    return tuple(found)
+
+
+Wanted = Callable[[Evaluator, Function], bool]
+
+
+def runs_any(evaluator: Evaluator, function: Function, wanted: Wanted) -> bool:
+    """Whether a function is wanted, or one that it runs."""
+    work = lambda: any(wanted(evaluator, one) for one in below(evaluator, function))  # noqa: E731
+    return bool(settled(evaluator, evaluator.root(function), wanted, work))
+
+
+def may_run(evaluator: Evaluator, call: ast.Call, frame: Frame, wanted: Wanted) -> bool:
     """Whether a call may run a function that is wanted, itself or below: so that not each frame of its function is asked what that is."""
     on, name = called_on(call), last_name(call.func)
     target, _ = called(evaluator, call, evaluator.root(frame.function))
@@ -53,7 +65,7 @@ def may_run(evaluator: Evaluator, call: ast.Call, frame: Frame, wanted: Callable
     if target is None:
         of_tensors = on is not None and evaluator.table.own("tensor", name) is not None
         return frame.caller is not None and not of_tensors
-    return any(map(wanted, below(evaluator, target)))
+    return runs_any(evaluator, target, wanted)
 
 
 def entered(evaluator: Evaluator, frame: Frame, depth: int = 3) -> Iterator[Frame]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.consumers import PARAMETERS, Use, consumers, consumers_of_definition
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.evaluate.frames import Frame, remembered
+from gpulint.analysis.evaluate.frames import Frame, remembered, settled
 from gpulint.analysis.models.table import Row
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.syntax.flow import Flow, are_exclusive
@@ -139,11 +139,8 @@ def uses_since_made(evaluator: Evaluator, origin: Any) -> list[Use]:
     node, where = origin
     if where is None or not isinstance(node, ast.AST):
         return []
-    key = ("uses", node)
-    if key not in where.memo:
-        uses = _uses_since_made(evaluator, node, where)
-        where.memo[key] = [one for one in uses if one.role != "bound"]
-    return where.memo[key]  # type: ignore[no-any-return]
+    uses = lambda: [one for one in _uses_since_made(evaluator, node, where) if one.role != "bound"]  # noqa: E731
+    return settled(evaluator, where, ("uses", node), uses)  # type: ignore[no-any-return]
 
 
 def gradients_are_read(evaluator: Evaluator, network: Value) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from gpulint.analysis.domain.values import UNKNOWN
 from gpulint.analysis.evaluate.consumers import Use, consumers
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.evaluate.frames import Frame, settled
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.calls import entered
 from gpulint.analysis.queries.grad_mode import grad_mode
@@ -57,10 +57,8 @@ def _is_chosen_there(use: Use) -> bool:
 
 def outcome(evaluator: Evaluator, node: Any, frame: Frame, path: tuple[Any, ...] = ()) -> Outcome:
     """What becomes of the graph of what an expression gives, or of what is in it under a path."""
-    key = ("outcome", node, path)
-    if key not in frame.memo:
-        frame.memo[key] = _sorted_out(evaluator, consumers(evaluator, node, frame, "graph", path))
-    return frame.memo[key]  # type: ignore[no-any-return]
+    found = lambda: _sorted_out(evaluator, consumers(evaluator, node, frame, "graph", path))  # noqa: E731
+    return settled(evaluator, frame, ("outcome", node, path), found)  # type: ignore[no-any-return]
 
 
 def _sorted_out(evaluator: Evaluator, uses: Iterable[Use]) -> Outcome:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.evaluate.frames import Frame, settled
 from gpulint.analysis.project.file import File
 from gpulint.analysis.queries.before import first_before
 from gpulint.analysis.syntax.nodes import last_name
@@ -44,8 +44,12 @@ class Setting:
         return "driver" if self.variable == VISIBLE else "cuda"
 
 
-def settings(evaluator: Evaluator, file: File) -> Iterator[Setting]:
+def settings(evaluator: Evaluator, file: File) -> tuple[Setting, ...]:
     """Every place of a file where one of the variables is set, in whatever environment."""
+    return settled(evaluator, evaluator.root(file.body), settings, lambda: tuple(_settings(evaluator, file)))  # type: ignore[no-any-return]
+
+
+def _settings(evaluator: Evaluator, file: File) -> Iterator[Setting]:
     for function in file.parts:
         frame = evaluator.root(function)
         for key, value, environment in _given(evaluator, frame):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.evaluate.frames import Frame, settled
 from gpulint.analysis.project.file import Function
 
 # How methods begin that do other things to a network of a library than run it.
@@ -57,10 +56,14 @@ def forward_of(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Forward | 
     return Forward(call, frame, target, func)
 
 
-def forwards(evaluator: Evaluator, function: Function) -> Iterator[Forward]:
+def forwards(evaluator: Evaluator, function: Function) -> tuple[Forward, ...]:
     """The forwards of a function, in the order of the text."""
     frame = evaluator.root(function)
-    flow = function.flow
+    return settled(evaluator, frame, forwards, lambda: tuple(_forwards(evaluator, frame)))  # type: ignore[no-any-return]
+
+
+def _forwards(evaluator: Evaluator, frame: Frame) -> list[Forward]:
+    flow = frame.flow
     reached = (one for one in flow.every_call if flow.statement_of(one) not in flow.unreachable)
     found = [one for call in reached if (one := forward_of(evaluator, call, frame)) is not None]
-    yield from sorted(found, key=lambda one: (one.call.lineno, one.call.col_offset))
+    return sorted(found, key=lambda one: (one.call.lineno, one.call.col_offset))

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from gpulint.analysis.domain.values import Graph, Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.evaluate.frames import Frame, settled
 from gpulint.analysis.project.file import File, Function
 from gpulint.analysis.queries.networks.forwards import Forward, forward_of
 from gpulint.analysis.syntax.nodes import key_of
@@ -39,9 +39,14 @@ class Run:
         return frame.function is self.frame.function or self.frame in frame.around
 
 
-def runs(evaluator: Evaluator, frame: Frame, parts: bool = False) -> Iterator[Run]:
+def runs(evaluator: Evaluator, frame: Frame, parts: bool = False) -> tuple[Run, ...]:
     """The runs of a frame's function, in the order of the text; of a call below several, one for each network. `parts`: of a network's
     call of its own method those of its parts."""
+    found = lambda: tuple(_runs(evaluator, frame, parts))  # noqa: E731
+    return settled(evaluator, frame, (runs, parts), found)  # type: ignore[no-any-return]
+
+
+def _runs(evaluator: Evaluator, frame: Frame, parts: bool) -> Iterator[Run]:
     flow = frame.flow
     for call in sorted(flow.every_call, key=lambda one: (one.lineno, one.col_offset)):
         if flow.statement_of(call) not in flow.unreachable:

@@ -333,13 +333,12 @@ def _position(flow: Flow, call: Any) -> tuple[int, int, int]:
 def _updates(evaluator: Evaluator, frame: Frame, depth: int) -> Iterator[tuple[Any, Update]]:
     """The updates of a function, each with the call in it that does it, itself or below."""
     flow = frame.flow
-    names = {"backward", "step", "zero_grad"} | evaluator.table.doing({"backward"})
+    names = _names_of_updates(evaluator)
     calls = [
         call
         for name, several in flow.calls.items()
         for call in several
-        if name in names
-        or (depth and may_run(evaluator, call, frame, lambda one: not names.isdisjoint(one.flow.calls)))
+        if name in names or (depth and may_run(evaluator, call, frame, _updates_any))
     ]
     for call in sorted(calls, key=lambda one: _position(flow, one)):
         if flow.statement_of(call) in flow.unreachable or evaluator.is_dead(call, frame):
@@ -353,6 +352,14 @@ def _updates(evaluator: Evaluator, frame: Frame, depth: int) -> Iterator[tuple[A
                 inner = evaluator.enter(target.ref, call, frame, target.receiver)
                 below = _updates(evaluator, inner, depth - 1) if inner is not None else ()
                 yield from ((call, one) for _, one in below)
+
+
+def _names_of_updates(evaluator: Evaluator) -> frozenset[str]:
+    return evaluator.table.doing({"backward"}) | {"backward", "step", "zero_grad"}
+
+
+def _updates_any(evaluator: Evaluator, function: Function) -> bool:
+    return not _names_of_updates(evaluator).isdisjoint(function.flow.calls)
 
 
 def _own(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Update | None:

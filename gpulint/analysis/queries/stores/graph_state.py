@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from gpulint.analysis.evaluate.consumers import Use, consumers
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.evaluate.frames import Frame, settled
 from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.outcome import steps
 from gpulint.analysis.queries.stores.stores import Owner, Round, Store, graph_in, kept_by, leaves
@@ -44,13 +44,15 @@ def graph_state(
         uses = consumers(evaluator, *at, "graph") if several else []
         held += uses
         surest += uses if any(len(one.assumptions) == certain for one in several) else []
-    newest = [one for one in held if _goes_backward(evaluator, one) and _is_of_newest(one, owner, store)]
-    through = [one for one in held if _goes_backward(evaluator, one) and one not in newest]
+    all_through = [one for one in held if _goes_backward(evaluator, one)]
+    newest = [one for one in all_through if _is_of_newest(one, owner, store)]
+    through = [one for one in all_through if one not in newest]
     later = {id(one.node) for one in through}
     fed = [one for one in held if one.role == "fed"]
     made = [one for one in origins if one[1] is not None]
     behind = [use for node, frame in made for use in consumers(evaluator, node, frame, "graph")]
-    direct = [one for one in behind if _goes_backward(evaluator, one) and id(one.node) not in later]
+    freed = (use for node, frame in made for use in backwards(evaluator, node, frame))
+    direct = [one for one in freed if id(one.node) not in later]
     seen = {store.frame.function, *(frame.function for _, frame in made)}
     on_host = [one for one in (*behind, *held) if _becomes_array(one) and one.frame.function in seen]
     if on_host:
@@ -110,7 +112,9 @@ def _is_of_newest(use: Use, owner: Owner, store: Store) -> bool:
 
 def backwards(evaluator: Evaluator, node: Any, frame: Frame) -> list[Use]:
     """The backwards that go through what an expression gives."""
-    return [one for one in consumers(evaluator, node, frame, "graph") if _goes_backward(evaluator, one)]
+    uses = consumers(evaluator, node, frame, "graph")  # found once as well
+    found = lambda: [one for one in uses if _goes_backward(evaluator, one)]  # noqa: E731
+    return settled(evaluator, frame, (backwards, node), found)  # type: ignore[no-any-return]
 
 
 def made_backward(evaluator: Evaluator, store: Store) -> list[Use]:
@@ -138,9 +142,8 @@ def _goes_backward(evaluator: Evaluator, use: Use) -> bool:
 
 def _becomes_array(use: Use) -> bool:
     """Whether what is cut becomes an array without a copy to the host: it is there already."""
-    parents = use.frame.flow.parents
-    above = parents.get(use.node)
-    if use.role != "cuts" or not isinstance(above, ast.Attribute) or above.attr != "numpy":
+    above = use.frame.flow.parents.get(use.node) if use.role == "cuts" else None
+    if not isinstance(above, ast.Attribute) or above.attr != "numpy":
         return False
     before = [one for one in ast.walk(use.node) if isinstance(one, ast.Attribute)]
     return not any(one.attr == "cpu" for one in before)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final, Literal
 
 from gpulint.analysis.domain.values import Graph, Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.evaluate.frames import Frame, given_for
+from gpulint.analysis.evaluate.frames import Frame, given_for, settled
 from gpulint.analysis.project.file import Class, Function
-from gpulint.analysis.queries.calls import below, called, may_run
+from gpulint.analysis.queries.calls import called, may_run, runs_any
 from gpulint.analysis.queries.networks.behind import source_of
 from gpulint.analysis.syntax.flow import Definition, facts_of
 from gpulint.analysis.syntax.flow import Store as Item
@@ -201,22 +200,14 @@ def stores_in(
 def _keeping(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Function | None, Value | None]:
     """The function of the project that a call runs, and the object it is called on, where it stores anything where others find it,
     itself or by what it calls."""
-    keeps = partial(_keeps, evaluator)
-    if may_run(evaluator, call, frame, keeps):
+    if may_run(evaluator, call, frame, _keeps):
         target, receiver = called(evaluator, call, frame)
-        if target is not None and any(map(keeps, below(evaluator, target))):
+        if target is not None and runs_any(evaluator, target, _keeps):
             return target, receiver
     return None, None
 
 
 def _keeps(evaluator: Evaluator, function: Function) -> bool:
-    memo = evaluator.root(function).memo
-    if _keeps not in memo:
-        memo[_keeps] = _finds_stores(evaluator, function)
-    return bool(memo[_keeps])
-
-
-def _finds_stores(evaluator: Evaluator, function: Function) -> bool:
     flow = function.flow
     if flow.stores or not _IN_PLACE.isdisjoint(flow.calls):
         return True
@@ -263,13 +254,10 @@ def kept_by(evaluator: Evaluator, value: Value) -> Iterator[tuple[Any, Frame]]:
 
 def own_stores(evaluator: Evaluator, frame: Frame) -> tuple[Store, ...]:
     """The stores of a function's own statements."""
-    found: tuple[Store, ...] | None = frame.memo.get(own_stores)
-    if found is None:
-        made = (_by_methods, _by_subscripts, _totals, _comprehensions)
-        found = tuple(one for finds in made for one in finds(evaluator, frame))
-        if not evaluator.is_running:  # else it may rest on something unfinished
-            frame.memo[own_stores] = found
-    return found
+    made = (_by_methods, _by_subscripts, _totals, _comprehensions)
+    return settled(  # type: ignore[no-any-return]
+        evaluator, frame, own_stores, lambda: tuple(one for finds in made for one in finds(evaluator, frame))
+    )
 
 
 def _by_methods(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
