@@ -7,13 +7,13 @@ from gpulint.rules._hot import Habit, HotCall, claims
 
 from gpulint.analysis.queries.intended import intended
 from gpulint.analysis.queries.waits import waits
+from gpulint.answers import Answer, Question, refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
-    from gpulint.answers import Answer
 
 
 class SynchronizeInHotLoop(Rule):
@@ -75,10 +75,11 @@ class SynchronizeInHotLoop(Rule):
     runtime_claim = Claim("time", ("torch.cuda.synchronize",), device_only=True)
     doubts = True
     # The call may stand in a helper of another file: then only the step is here.
-    triggers = ((b"synchronize", b"backward", b".step("), (b"cuda", b"torch", b"lightning"))
+    triggers = ((b"synchronize", b"save", b"backward", b".step("), (b"cuda", b"torch", b"lightning"))
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         yield from claims(asked, _HABIT)
+        yield from claims(asked, _SAVING)
 
 
 def _meant(asked: Asked, made: HotCall) -> Iterator[Answer]:
@@ -93,6 +94,26 @@ def _kept(asked: Asked, made: HotCall) -> str:
     return "" if seen else "a caller that is not seen may read a clock after it"
 
 
+def _meant_to_save(asked: Asked, made: HotCall) -> Iterator[Answer]:
+    """Only what is saved in every step is more than whoever reads it may want."""
+    if made.every != 1:
+        yield refuted(Question.MEANT, "somebody has chosen how often it is saved")
+    saved = asked.evaluator.value_of(made.call.args[0], made.frame)
+    entries = [one for _, one in saved.parts or ()] if saved.kind == "dict" else [saved]
+    if not any(one.kind in ("module", "state") for one in entries):
+        yield refuted(Question.SIZE, "no weights of a network are seen in what it saves")
+    yield from intended(asked.evaluator, asked.steps, made.call, made.frame, made.repeats)
+
+
+_SAVING = Habit(
+    "saves",
+    "has the training wait until all weights are copied to the host and written",
+    "only the last of them is read, or those of every so many steps: save once a phase, or every so many steps",
+    Cost("time in every step, the more of it the larger the network is"),
+    slowdown=10.0,
+    meant=_meant_to_save,
+    kept=lambda asked, made: "what reads the file may want each of them",
+)
 _HABIT = Habit(
     "synchronizes",
     "makes the host wait and frees nothing",
