@@ -182,7 +182,7 @@ def _answers(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[An
         yield refuted(Question.SIZE, "it is a number for each sample, or a few")
     if on_device.is_dense(evaluator, leaf, frame):
         yield proven(Question.SIZE, "it has values for each token, or for each pixel")
-    elif runs and (read is not None or _over_loader(asked, owner)):
+    elif (runs and read is not None) or _over_loader(asked, owner):
         yield minor(Question.SIZE, "how much each round adds is not shown")
     else:
         yield left_open(Question.SIZE, "how much each round adds, and how many there are, is not shown")
