@@ -119,7 +119,8 @@ def _answers(asked: Asked, load: Load, what: Loaded) -> Iterator[Answer]:
     assigned = next((one.use for one in what.restored if one.assigns), None)
     if (adopted := what.adopted or assigned) is not None:
         clause = "what is loaded becomes a part of something, and would stay on the host"
-        beside = what.networks and assigned is None and held.verdict is Verdict.PROVEN
+        stays = held.verdict is Verdict.PROVEN or own_loading(asked.evaluator, what)
+        beside = what.networks and assigned is None and stays
         yield (left_open if beside else refuted)(Question.READS, clause, adopted.node)
     if not what.networks and what.optimizers and not several:
         yield refuted(Question.READS, "an optimizer takes over the tensors that are on its device already")

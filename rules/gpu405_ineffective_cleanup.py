@@ -275,7 +275,9 @@ def _early(
         Cost("what the `del` frees stays reserved", figure)
         if name is not None
         else Cost("what reference cycles hold stays reserved"),
-        repair=None if isinstance(released, ast.Assign) else partial(_repair, asked, emptied, released, frame),
+        repair=None
+        if isinstance(released, ast.Assign)
+        else partial(_repair, asked, emptied, released, frame),
         subject=_subject(name),
         related=(RelatedNode(f"{event} here", released),),
     )

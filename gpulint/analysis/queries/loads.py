@@ -193,8 +193,9 @@ def _takes_the_place_of_a_tensor(evaluator: Evaluator, use: Use) -> bool:
         target = getattr(use.owner.node, "value", None)
         return bool(dot) and evaluator.value_of(target, use.frame).kind not in ("object", "unknown")
     for method, one in evaluator.names.fields(function.cls, name):
-        kind = evaluator.definition(one, evaluator.root(method)).kind
-        if one is not use.owner and kind in ("tensor", "parameter"):
+        value = evaluator.definition(one, evaluator.root(method))
+        value = evaluator.element(value) if value.kind in ("dict", "list") else value
+        if one is not use.owner and value.kind in ("tensor", "parameter"):
             return True
     table = evaluator.table
     for method in function.cls.methods.values():

@@ -190,7 +190,7 @@ def is_only_last_read(evaluator: Evaluator, store: Store) -> bool:
     function, key, flow = store.frame.function, key_of(store.container) or "", store.frame.flow
     if any(key in one.words for one in function.file.functions if one.parent is function):
         return False
-    reads = [one for one in flow.uses.get(key, ()) if flow.statement_of(one) is not flow.statement_of(store.at)]
+    reads = (one for one in flow.uses.get(key, ()) if one is not store.container)
     return all(_is_last_or_number(evaluator, one, store.frame) for one in reads)
 
 
