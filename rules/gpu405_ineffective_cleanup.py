@@ -216,12 +216,13 @@ def _released_next(asked: Asked, emptied: ast.Expr, frame: Frame) -> tuple[ast.s
             if isinstance(name, ast.Name) and _place(asked, name, frame) in ("cuda", "moved"):
                 return one, name
     for one in statements[at + 1 + len(rest) :][:1]:
-        name = one.targets[0] if isinstance(one, ast.Assign) else None
-        given = frame.flow.definitions.get(name.id, ()) if isinstance(name, ast.Name) else ()
-        if any(each.statement is one and frame.flow.holds_from_before(each) for each in given):
-            holds = asked.evaluator.value_of(one.value, frame).kind in ("module", "object")
+        target = one.targets[0] if isinstance(one, ast.Assign) else None
+        if isinstance(one, ast.Assign) and isinstance(target, ast.Name):
+            given = frame.flow.definitions.get(target.id, ())
+            last = any(each.statement is one and frame.flow.holds_from_before(each) for each in given)
+            holds = last and asked.evaluator.value_of(one.value, frame).kind in ("module", "object")
             if holds and _place(asked, one.value, frame) in ("cuda", "moved"):
-                return one, name
+                return one, target
     return next(((one, None) for one in rest if _does(asked, one, frame) == "collects"), None)
 
 
