@@ -168,10 +168,10 @@ def _answers(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[An
     """On what the claim stands that a place takes in large tensors of a device, round after round, for the host."""
     evaluator, frame = asked.evaluator, store.frame
     runs, value = behind(evaluator, leaf, frame), evaluator.value_of(leaf, frame)
-    given = on_device.is_of_output(evaluator, leaf, frame)
+    given, read = on_device.is_of_output(evaluator, leaf, frame), _of_reads(asked, store, leaf, owner)
     if value.kind == "unknown" and not given and _is_unseen(asked, store, leaf):
         yield left_open(Question.TENSOR, "what makes it is not seen")
-    elif not runs:
+    elif not runs and read is None:
         yield from _of_moved(asked, store, leaf, owner)
         return
     if _has_graph(asked, value):
@@ -182,15 +182,26 @@ def _answers(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[An
         yield refuted(Question.SIZE, "it is a number for each sample, or a few")
     if on_device.is_dense(evaluator, leaf, frame):
         yield proven(Question.SIZE, "it has values for each token, or for each pixel")
-    elif on_device.is_never_read(evaluator, store, leaf) or _over_loader(asked, owner):
+    elif (runs and read is not None) or _over_loader(asked, owner):
         yield minor(Question.SIZE, "how much each round adds is not shown")
     else:
         yield left_open(Question.SIZE, "how much each round adds, and how many there are, is not shown")
-    yield _of_device(asked, store, leaf, runs)
+    yield _of_device(asked, store, leaf, runs, read is not None)
     yield from _of_owner(asked, store, owner)
     yield from _of_rounds(asked, owner)
-    yield from _of_ends(asked, store, leaf, owner)
+    yield from (read,) if read is not None else _of_ends(asked, store, leaf, owner)
     yield from reached(evaluator, frame.function)
+
+
+def _of_reads(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Answer | None:
+    """That a function's own container is filled for nothing, or for the last that is put into it."""
+    if owner.kind == "local" and on_device.is_never_read(asked.evaluator, store, leaf):
+        return proven(Question.READS, f"nothing reads `{owner.key}`")
+    own = owner.kind == "local" and owner.frame is store.frame and isinstance(store.container, ast.Name)
+    is_list = asked.evaluator.value_of(store.container, store.frame).kind == "list"
+    if own and is_list and on_device.is_only_last_read(asked.evaluator, store):
+        return proven(Question.READS, f"of `{owner.key}` only the last is read")
+    return None
 
 
 def _of_moved(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[Answer]:
@@ -220,7 +231,7 @@ def _of_moved(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[A
     yield from reached(evaluator, frame.function)
 
 
-def _of_device(asked: Asked, store: Store, leaf: Any, runs: list[Forward]) -> Answer:
+def _of_device(asked: Asked, store: Store, leaf: Any, runs: list[Forward], unread: bool) -> Answer:
     evaluator, frame = asked.evaluator, store.frame
     ways = [one.device for one in evaluator.ways(leaf, frame)]
     if "host" in ways:
@@ -238,6 +249,8 @@ def _of_device(asked: Asked, store: Store, leaf: Any, runs: list[Forward]) -> An
     given = all(one.how == "given" for one in places)
     if given and "host" in on_device.ends(evaluator, store, leaf):
         return left_open(Question.DEVICE, "that it is on a GPU shows only in that it is moved to the host")
+    if given and unread:
+        return left_open(Question.DEVICE, "whether it is on a GPU is not shown")
     return refuted(Question.DEVICE, "nothing in sight is on a GPU")
 
 
@@ -340,8 +353,6 @@ def _of_ends(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[An
     elif "numbers" in found and "unseen" not in found:
         told = left_open if not owner.rounds else refuted
         yield told(Question.READS, "it is reduced on the device, and only numbers of it are read")
-    elif owner.kind == "local" and not found and on_device.is_never_read(asked.evaluator, store, leaf):
-        yield proven(Question.READS, f"nothing reads `{owner.key}`")
     elif owner.rounds and not _over_batches(asked, owner):
         joined = "unseen" in found and on_device.is_joined(asked.evaluator, store, leaf)
         clause = "neither its rounds are shown to be batches, nor that it goes to the host"

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,6 +12,8 @@ from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.hooks import hooks, runs_under, stored_by
 from gpulint.analysis.queries.lifetime import emptied
 from gpulint.analysis.queries.networks.forwards import forwards
+from gpulint.analysis.queries.networks.placed import moved_anywhere
+from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import arguments
 from gpulint.answers import Answer, Question, confidence_of, left_open, proven, refuted, until_refuted
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from gpulint.analysis.queries.hooks import Hook, Stored
     from gpulint.analysis.queries.multiplicity import Repeats
     from gpulint.analysis.queries.networks.forwards import Forward
+    from gpulint.analysis.syntax.flow import Flow
 
 _GRAPH: Final = Cost("the activation and the graph behind it, at every step", "16 to 34 MiB for an 8-layer MLP; H200, torch 2.11")  # fmt: skip
 _BYTES: Final = Cost("the activations' own bytes, at every step", "16 MiB for the 8 of an MLP; H200, torch 2.11")  # fmt: skip
@@ -169,7 +173,8 @@ def _of_again(asked: Asked, hook: Hook) -> Iterator[Answer]:
     way = next((one for rate in ("step", "every nth", "phase") for one in ways if one.rate == rate), None)
     if way is None and not (runs and any(one.rate == "?" and one.loop is None for one in ways)):
         yield refuted(Question.REPEATS, "it is not seen to be registered in each step")
-    if (way is not None and way.flags) or set(flow.conditions(hook.call)).difference(flow.conditions(at)):
+    between = set(flow.conditions(hook.call)).difference(flow.conditions(at))
+    if (way is not None and way.flags) or not all(_selects(one, flow, at) for one in between):
         yield refuted(Question.REPEATS, "a condition may see to it that it is registered once")
     by = _removed(asked, hook)
     if by is not None:
@@ -178,9 +183,13 @@ def _of_again(asked: Asked, hook: Hook) -> Iterator[Answer]:
         rates = {one.rate for one in asked.multiplicity.of(node, where)}
         if rates & {"step", way.rate if way is not None else ""}:
             yield refuted(Question.OUTLIVES, "what it is registered on is made in each step as well", node)
+    if way is not None and way.rate == "phase":
+        yield left_open(Question.REPEATS, "it is registered once a phase, and not in each step", way.loop)
     if way is None:
         clause = f"how often `{function.name}` is called, which runs the network itself, is not shown"
         yield left_open(Question.REPEATS, clause)
+    if hook.shared:
+        yield left_open(Question.OUTLIVES, "who gets the handle may remove the hook")
     yield proven(Question.OUTLIVES, "each run of it leaves one more hook")
     yield from reached(asked.evaluator, hook.frame.function, hook.call)
 
@@ -203,6 +212,16 @@ def _ways(asked: Asked, hook: Hook) -> tuple[Any, list[Repeats]]:
             break
         at = loop
     return at, asked.multiplicity.of(at, hook.frame)
+
+
+def _selects(condition: tuple[Any, bool], flow: Flow, at: Any) -> bool:
+    """Whether a condition picks some of what a loop within a place goes through, and not those that have had none yet."""
+    test, wanted = condition
+    if not wanted or (isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.NotIn)):
+        return False
+    names = (one for one in ast.walk(test) if isinstance(one, ast.Name) and one in flow.parents)
+    chosen = (one.statement for name in names for one in flow.reaching(name) if one.kind == "loop")
+    return any(one is at or at in flow.loops(one) for one in chosen)
 
 
 def _holds_object(hook: Hook) -> bool:
@@ -238,6 +257,9 @@ def _of_undying(asked: Asked, hook: Hook, stored: list[Stored]) -> Iterator[Answ
     own = [node for node, where in hook.origins if where is not None and where.function.cls is cls]
     if not hook.origins or not all(isinstance(node, ast.arg) for node in own):
         yield refuted(Question.OUTLIVES, "the module is the object's own")
+    forward = cls.methods.get("forward") if cls is not None else None
+    if forward is not None and any(use.frame.function is forward for one in stored for use in one.uses):
+        yield refuted(Question.MEANT, "the network's own forward reads what the hook keeps", forward.node)
     if any(use.role == "backward" for one in stored for use in one.uses):
         yield refuted(Question.MEANT, "a training goes through what the hook keeps")
     init = cls.methods.get("__init__", function) if cls is not None else function
@@ -255,6 +277,8 @@ def _held(asked: Asked, one: Stored, takers: set[Function]) -> Claimed:
     on = [each for each, _ in under if grad_mode(asked.evaluator, each.call, each.frame).mode != "off"]
     running = [each for each, again in under if again]
     graph = one.graph and bool(on or not under)
+    if graph and one.grows and one.value.device == "host" and _is_emptied_by_run(asked, one):
+        one = replace(one, grows=False)  # the next forward's takes the place of the last one's
     answers = until_refuted(_of_held(asked, one, running, takers, graph))
     at = one.node if asked.is_here(one.use.frame) else one.hook.call
     return Claimed(at, one.name, answers, partial(_report, asked, one, at, graph))
@@ -271,6 +295,7 @@ def _of_held(
         yield refuted(Question.GRAPH, "it has no graph, and goes to the host or makes way for the next")
     if any(use.role in ("backward", "fed") for use in one.uses):
         yield refuted(Question.BACKWARD, "a backward, or a forward, goes through what is kept")
+    alone = [each for each in running if not outcome(evaluator, each.call, each.frame).wanted]
     if one.grows:
         several = list(_emptied(asked, one))
         taken = [by for by, where, _ in several if where.function in takers]
@@ -278,8 +303,13 @@ def _of_held(
             beside = bounds or _is_in_time(asked, by, where, running)
             if frame.flow.conditions(one.use.node) if by in taken else beside:
                 yield refuted(Question.OUTLIVES, "it is emptied, or bounded", by)
+        if taken and not alone:
+            yield left_open(Question.REACHED, "whether forwards run that no backward follows is not shown")
         if not (taken or graph) and _is_wanted_there(asked, outside):
             yield refuted(Question.READS, "what is made of it is wanted on the device")
+        places = (moved_anywhere(evaluator, each.expression, each.frame) for each in running)
+        if not graph and any(where.device == "host" for where in places):
+            yield left_open(Question.DEVICE, "nothing moves the network to a GPU")
         yield proven(Question.OUTLIVES, "nothing empties it where no backward comes")
     else:
         cut = any(use.role == "cuts" for use in outside)
@@ -291,6 +321,8 @@ def _of_held(
             yield left_open(Question.MEANT, "nothing shows that it is meant to be free of its graph")
         if not cut or any(use.role in ("returned", "given") for use in outside):
             yield left_open(Question.READS, "whether somebody takes a gradient through it is not shown")
+        if running and not alone:
+            yield left_open(Question.BACKWARD, "a backward frees the graph in each step")
     if not running:
         yield left_open(Question.REPEATS, "how many forwards run while the hook is there is not shown")
     yield from reached(evaluator, one.hook.frame.function, one.hook.call)
@@ -310,6 +342,13 @@ def _is_in_time(asked: Asked, by: Any, frame: Frame, running: list[Forward]) -> 
         return True
     rates = {one.rate for one in asked.multiplicity.of(by, frame)}
     return not running or not rates.isdisjoint(("step", "every nth"))
+
+
+def _is_emptied_by_run(asked: Asked, one: Stored) -> bool:
+    """Whether the method that empties what a hook fills is the one that runs a network, so that all stays from one run to the next."""
+    cls = one.hook.frame.function.cls
+    emptying = {where.function for _, where, _ in _emptied(asked, one)} if cls is not None else ()
+    return any(any(forwards(asked.evaluator, each)) for each in emptying if each.cls is cls)
 
 
 def _is_made(one: Stored) -> bool:

@@ -12,9 +12,10 @@ from gpulint.analysis.queries.graphs.carried import graph_of
 from gpulint.analysis.queries.lifetime import emptied
 from gpulint.analysis.queries.networks.behind import behind
 from gpulint.analysis.queries.networks.placed import placed
+from gpulint.analysis.queries.networks.trained import frozen
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import argument, key_of, last_name
-from gpulint.answers import Answer, Question, doubts_of, left_open, proven, refuted, until_refuted
+from gpulint.answers import Answer, Question, doubts_of, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
@@ -137,6 +138,8 @@ def _kept(asked: Asked, node: Any, frame: Frame) -> _Kept | None:
     runs = behind(evaluator, node, frame)
     made = [one for one in graph_of(value) if isinstance(one[0], ast.Call) and one[1] is not None]
     modes = {mode for one in made if (mode := grad_mode(evaluator, *one).mode) != "off"}
+    if runs and all(frozen(evaluator, one.network) is not None for one in runs):
+        modes = set()
     parts = value.parts if value.kind == "tuple" and value.parts else (value,)
     there = [one for one in parts if one.kind in ("tensor", "unknown") and one.device != "host"]
     large = any(one.size == "batch" or (runs and one.size == "?" and one.kind == "tensor") for one in there)
@@ -158,8 +161,12 @@ def _of_kept(asked: Asked, kept: _Kept) -> Iterator[Answer]:
     moved = any(one.how == "moved" for one in places)
     if "cuda" in (kept.value.device, *given, *(one.device for one in places)):
         yield proven(Question.DEVICE, "it is made on the GPU")
+    elif moved and all(one.device == "host" for one in places):
+        yield refuted(Question.DEVICE, "it is computed on the host")
     elif kept.modes or moved:
         yield proven(Question.DEVICE, "nothing moves it to the host")
+    elif any(one.how == "made" for one in places):
+        yield minor(Question.DEVICE, "nothing moves it to the host, nor is its network seen to go to a GPU")
     else:
         yield left_open(Question.DEVICE, "whether it is on a GPU is not shown")
     yield from reached(asked.evaluator, kept.frame.function)
@@ -239,6 +246,9 @@ def _of_dict(asked: Asked, store: Store, made: Value, kept: _Kept) -> Iterator[A
     looked_up = any(isinstance(one, (ast.In, ast.NotIn)) for one in compared)
     looked_up = looked_up or any(getattr(one, "attr", "") == "get" for one in above)
     yield _of_keys(asked, store, kept, shared, looked_up)
+    uses = () if looked_up or not kept.modes else consumers(asked.evaluator, kept.node, kept.frame, "graph")
+    if any(one.role in ("backward", "fed") for one in uses):
+        yield refuted(Question.BACKWARD, "a backward, or a forward, goes through what is kept")
     yield proven(Question.OUTLIVES, f"nothing empties `{name}`, and nothing bounds it")
     yield from _of_kept(asked, kept)
 

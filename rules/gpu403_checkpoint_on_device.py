@@ -119,7 +119,8 @@ def _answers(asked: Asked, load: Load, what: Loaded) -> Iterator[Answer]:
     assigned = next((one.use for one in what.restored if one.assigns), None)
     if (adopted := what.adopted or assigned) is not None:
         clause = "what is loaded becomes a part of something, and would stay on the host"
-        beside = what.networks and assigned is None and held.verdict is Verdict.PROVEN
+        own = adopted.frame is not load.frame and load.frame in adopted.frame.around  # it is given to it here
+        beside = what.networks and assigned is None and (own or held.verdict is Verdict.PROVEN)
         yield (left_open if beside else refuted)(Question.READS, clause, adopted.node)
     if not what.networks and what.optimizers and not several:
         yield refuted(Question.READS, "an optimizer takes over the tensors that are on its device already")
@@ -283,7 +284,7 @@ def _repair(asked: Asked, load: Load, what: Loaded) -> Repair | None:
     why_unsafe = ""
     if what.other is not None or what.returned is not None or not what.restored:
         why_unsafe = "what else is read of the checkpoint is on the CPU then"
-    elif own_loading(asked.evaluator, what):
+    elif what.adopted is not None or own_loading(asked.evaluator, what):
         why_unsafe = "a `load_state_dict` of the program's own may keep the tensors where they were loaded"
     new = with_argument(asked.node(load.call), "map_location", asked.quoted("cpu"), position=1)
     changes = (Replace(asked.node(load.call), new),)

@@ -184,6 +184,8 @@ def _lasts(asked: Asked, copy: Copy, what: Fate) -> Iterator[Answer]:
         if together and what.deleted is not None and block.is_rounds:
             by = what.deleted.node
             yield left_open(Question.OUTLIVES, "it lives for one step, and is needed at once", by)
+    if not what.uses and isinstance(statement, ast.Assign):
+        yield left_open(Question.READS, "nothing is seen to read it")
     if not flow.loops(copy.node) and _after_training(flow, statement) and not what.kept:
         yield left_open(Question.OUTLIVES, "no step runs while it is there")
 

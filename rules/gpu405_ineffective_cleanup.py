@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gpulint.analysis.evaluate.frames import given_for
 from gpulint.analysis.evaluate.weights import SMALL, weight
-from gpulint.analysis.project.file import Function
+from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import arguments
@@ -19,6 +19,7 @@ from gpulint.rule import Claimed, Cost, Insert, RelatedNode, Remove, Repair, Rep
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
+    from gpulint.analysis.domain.values import Value
     from gpulint.analysis.evaluate.frames import Frame
 
 _EMPTIES: Final = "empties cache"
@@ -29,7 +30,8 @@ class IneffectiveCleanup(Rule):
     ## What it does
     Finds clean-ups that free nothing: `del` of a parameter, just before `empty_cache()`, in a function that only cleans up
     or whose callers in the file all keep a name for what they hand over; `del` of a loop's variable; `empty_cache()` just
-    before the `del`, or the `gc.collect()`, that it should follow: of the collector a note, as nothing shows what it finds.
+    before the `del`, or the `gc.collect()`, that it should follow, or just before a loop's name, which holds the last round's, is given the
+    next: of the collector a note, as nothing shows what it finds.
     It is a warning where what is deleted is known to be a large network, and
     a note else.
 
@@ -88,7 +90,7 @@ class IneffectiveCleanup(Rule):
     name = "ineffective-cleanup"
     severity = Severity.WARNING
     runtime_claim = Claim("useless")
-    triggers = ((b"empty_cache",), (b"del ", b"collect"))
+    triggers = ((b"empty_cache",),)
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         helpers = {one.name for one in asked.file.functions if "empty_cache" in one.words}
@@ -166,21 +168,28 @@ def _holder(asked: Asked, name: ast.Name, statement: ast.stmt, frame: Frame) -> 
 
 def _while_held(asked: Asked, name: ast.Name, holder: str, frame: Frame) -> Iterator[Answer]:
     yield proven(Question.OUTLIVES, f"{holder} still holds it")
-    yield from _matters(asked, name, frame)
+    if _place(asked, name, frame) == "host":
+        yield refuted(Question.DEVICE, f"`{name.id}` is on the host then")
+    yield from _matters(asked, name, asked.evaluator.value_of(name, frame))
     yield from reached(asked.evaluator, frame.function, name)
 
 
-def _place(asked: Asked, name: ast.Name, frame: Frame) -> str:
-    """The device that what a name stands for is on; `moved` where it is moved to one that the code does not name."""
-    value = asked.evaluator.value_of(name, frame)
+def _place(asked: Asked, node: Any, frame: Frame) -> str:
+    """The device that something is on, or what an object has from its beginning; `moved` where it is moved to one that the code does not name."""
+    value = asked.evaluator.value_of(node, frame)
     if value.kind == "tensor":  # moved, it is another
         return value.device
-    where = placed(asked.evaluator, name, frame)
+    made = asked.evaluator.constructed(value, value.ref) if isinstance(value.ref, Class) else None
+    if made is not None and value.kind == "object":
+        own = (one for key, several in made.flow.definitions.items() if "." in key for one in several)
+        places = {_place(asked, one.value, made) for one in own if isinstance(one.value, ast.Call)}
+        return next((one for one in ("cuda", "moved") if one in places), "?")
+    where = placed(asked.evaluator, node, frame)
     return where.how if where.how == "moved" and where.device == "?" else where.device
 
 
-def _matters(asked: Asked, name: ast.Name, frame: Frame) -> Iterator[Answer]:
-    if weight(asked.evaluator, asked.evaluator.value_of(name, frame)).least < SMALL:
+def _matters(asked: Asked, name: ast.Name, value: Value) -> Iterator[Answer]:
+    if weight(asked.evaluator, value).least < SMALL:
         yield minor(Question.SIZE, f"how large what `{name.id}` holds is, the code does not say")
 
 
@@ -190,13 +199,13 @@ def _matters(asked: Asked, name: ast.Name, frame: Frame) -> Iterator[Answer]:
 def _of_early(asked: Asked, emptied: ast.Expr, frame: Frame) -> Iterator[Claimed]:
     found = _released_next(asked, emptied, frame)
     if found is not None:
-        answers = until_refuted(_before_release(asked, emptied, found[1], frame))
+        answers = until_refuted(_before_release(asked, emptied, *found, frame))
         yield Claimed(emptied, _subject(found[1]), answers, partial(_early, asked, emptied, *found, frame))
 
 
 def _released_next(asked: Asked, emptied: ast.Expr, frame: Frame) -> tuple[ast.stmt, ast.Name | None] | None:
-    """The `del` of a name that follows with nothing but cleaning in between, or else the run of the collector, which has not run just
-    before; None where the cache is emptied after that as well."""
+    """The `del` of a name that follows with nothing but cleaning in between, or what gives a name the next round's in place of the last
+    one's, or else the run of the collector, which has not run just before; None where the cache is emptied after that as well."""
     statements = frame.flow.blocks[emptied].statements
     at = statements.index(emptied)
     if any(_does(asked, one, frame) == _EMPTIES for one in statements[at + 1 :]):
@@ -206,16 +215,28 @@ def _released_next(asked: Asked, emptied: ast.Expr, frame: Frame) -> tuple[ast.s
         for name in one.targets if isinstance(one, ast.Delete) else ():
             if isinstance(name, ast.Name) and _place(asked, name, frame) in ("cuda", "moved"):
                 return one, name
+    for one in statements[at + 1 + len(rest) :][:1]:
+        target = one.targets[0] if isinstance(one, ast.Assign) else None
+        if isinstance(one, ast.Assign) and isinstance(target, ast.Name):
+            given = frame.flow.definitions.get(target.id, ())
+            last = any(each.statement is one and frame.flow.holds_from_before(each) for each in given)
+            holds = last and asked.evaluator.value_of(one.value, frame).kind in ("module", "object")
+            if holds and _place(asked, one.value, frame) in ("cuda", "moved"):
+                return one, target
     return next(((one, None) for one in rest if _does(asked, one, frame) == "collects"), None)
 
 
-def _before_release(asked: Asked, emptied: ast.Expr, name: ast.Name | None, frame: Frame) -> Iterator[Answer]:
+def _before_release(
+    asked: Asked, emptied: ast.Expr, released: Any, name: ast.Name | None, frame: Frame
+) -> Iterator[Answer]:
+    ways = asked.multiplicity.of(emptied.value, frame) if not isinstance(released, ast.Delete) else ()
+    if any(one.rate in ("step", "every nth") for one in ways):
+        yield refuted(Question.REPEATS, "it is emptied between steps, which costs more than it misses")
     if name is not None:
         yield proven(Question.OUTLIVES, f"`{name.id}` still holds it when the cache is emptied")
-        yield from _matters(asked, name, frame)
+        given = released.value if isinstance(released, ast.Assign) else name
+        yield from _matters(asked, name, asked.evaluator.value_of(given, frame))
     else:
-        if any(one.rate in ("step", "every nth") for one in asked.multiplicity.of(emptied.value, frame)):
-            yield refuted(Question.REPEATS, "it is emptied between steps, which costs more than it misses")
         yield minor(Question.SIZE, "nothing shows what the collector finds")
     yield from reached(asked.evaluator, frame.function, emptied)
 
@@ -244,6 +265,7 @@ def _early(
     asked: Asked, emptied: ast.Expr, released: ast.stmt, name: ast.Name | None, frame: Frame
 ) -> Report:
     event = f"`{name.id}` is deleted" if name is not None else "`gc.collect()` runs"
+    event = f"`{_subject(name)}` is given the next" if isinstance(released, ast.Assign) else event
     figure = (
         "6,760 MiB reserved, 6,260 MiB in the other order, for a 4-layer language model; H200, torch 2.11"
     )
@@ -254,7 +276,9 @@ def _early(
         Cost("what the `del` frees stays reserved", figure)
         if name is not None
         else Cost("what reference cycles hold stays reserved"),
-        repair=lambda: _repair(asked, emptied, released, frame),
+        repair=None
+        if isinstance(released, ast.Assign)
+        else partial(_repair, asked, emptied, released, frame),
         subject=_subject(name),
         related=(RelatedNode(f"{event} here", released),),
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gpulint.analysis.evaluate.consumers import goes_backward_by
 from gpulint.analysis.queries.calls import calls_doing
 from gpulint.analysis.queries.reached import reached
-from gpulint.answers import Answer, Question, left_open, refuted, until_refuted
+from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Remove, Repair, Report, Rule
@@ -89,7 +89,9 @@ class CollectorOff(Rule):
 def _answers(asked: Asked, call: ast.Call, frame: Frame) -> Iterator[Answer]:
     for decides, _ in calls_doing(asked.evaluator, asked.file, ("collects", "sets collector")):
         yield refuted(Question.MEANT, "the program collects when it wants to", decides)
-    if any(
+    if any(one.work == "train" and one.loops and not one.within for one in asked.steps.of(frame.function)):
+        yield proven(Question.REACHED, "the loop beside it trains, and nothing in it collects")
+    elif any(
         goes_backward_by(asked.evaluator, one) or any(event.work == "train" for event in asked.steps.of(one))
         for one in (asked.file.body, *asked.file.functions)
     ):

@@ -4,6 +4,7 @@ work of its own."""
 from __future__ import annotations
 
 import gc
+import tempfile
 import time
 
 import torch
@@ -16,8 +17,12 @@ CALLS = {"GPU501": "empty_cache", "GPU502": "gc.collect", "GPU503": "synchronize
 WORK = 5  # milliseconds of the host's own work a step, where it is asked what waiting for the GPU costs
 
 
-def _call(setup: Setup, what: str) -> None:
+def _call(setup: Setup, what: str, model: torch.nn.Module) -> None:
     """One of the calls; those of CUDA alone do nothing on a CPU."""
+    if what == "torch.save":
+        with tempfile.NamedTemporaryFile() as file:
+            torch.save(model.state_dict(), file.name)
+        return
     {"gc.collect": gc.collect, "empty_cache": setup.empty_cache, "synchronize": setup.wait}[what]()
 
 
@@ -55,7 +60,7 @@ def chain(
         for number in range(1, steps + 1):
             one()
             for name in what if number % every == 0 else ():
-                _call(setup, name)
+                _call(setup, name, model)
             setup.work(work)
         setup.wait()
         if steps > 1:
@@ -95,6 +100,12 @@ CASES = [
         "every step, empty_cache after it": chain("gc.collect", "empty_cache", mlp=True),
         "never": chain(mlp=True),
     }),
+    *(
+        Case("GPU503", f"torch.save every step, {title}", {
+            "every step": chain("torch.save", steps=8, mlp=mlp), "never": chain(steps=8, mlp=mlp),
+        })
+        for title, mlp in (("language model", False), ("16-layer MLP", True))
+    ),
     *(
         Case("GPU503", f"synchronize every step, {milliseconds} ms of work of the host", {
             "every step": chain("synchronize", steps=8, work=milliseconds),

@@ -47,6 +47,7 @@ from gpulint.analysis.queries.stores.stores import (
     returns,
     stores,
 )
+from gpulint.analysis.syntax.nodes import arguments, key_of
 from gpulint.answers import Question, confidence_of, doubts_of, left_open, proven, refuted, until_refuted
 from gpulint.rule import Claimed
 
@@ -93,13 +94,11 @@ def _all_held(asked: Asked) -> Iterator[Held]:
                 continue
             holds = confidence_of(answers) is not None
             state = graph_state(asked.evaluator, store, owner, _calls_of(held)) if holds else None
-            at = [store.at, *(call for call, _ in store.frame.chain())][
-                -1
-            ]  # in the function that is asked about
-            if at not in told:
-                yield Held(code, at, store, owner, held, state, answers)
-            if state is not None:
-                told.add(at)
+            for at in _places(asked, store):
+                if at not in told:
+                    yield Held(code, at, store, owner, held, state, answers)
+                if state is not None:
+                    told.add(at)
     for function in asked.file.functions:
         yield from _left_by(asked, function, told)
 
@@ -177,6 +176,30 @@ def _in_loop(function: Function, use: Use) -> bool:
     places = [(use.node, use.frame), *use.frame.chain()]
     own = [at for at, (_, where) in enumerate(places) if where.function is function]
     return any(where.flow.loops(node) for node, where in places[: own[0] + 1 if own else 1])
+
+
+def _places(asked: Asked, store: Store) -> list[Any]:
+    """Where a store is told: in the function that is asked about; of entries of a dict that another function of the file fills, where
+    they are put into it."""
+    at = store.at
+    for call, where in store.frame.chain():
+        given = arguments(call) if isinstance(call, ast.Call) else []
+        if found := [one for value in given for one in _entries_of(asked, value, where)]:
+            return found
+        at = call
+    return [at]
+
+
+def _entries_of(asked: Asked, node: Any, frame: Frame) -> Iterator[Any]:
+    """The statements of another function of the file that put what has a graph into a dict."""
+    value = asked.evaluator.value_of(node, frame)
+    for made, where in value.origins if value.kind == "dict" else ():
+        if where is None or not asked.is_here(where) or where.function is frame.function:
+            continue
+        keys = {one.key for one in where.flow.given.get(made, ()) if not one.path}
+        put = [(one.value, one.statement) for one in where.flow.stores if key_of(one.target.value) in keys]
+        put += [(one, one) for one in made.values] if isinstance(made, ast.Dict) else []
+        yield from (at for one, at in put if graph_in(asked.evaluator, asked.evaluator.value_of(one, where)))
 
 
 def _of_given(asked: Asked, store: Store, held: tuple[Value, ...], takes_in: bool) -> Iterator[Answer]:

@@ -31,7 +31,7 @@ _MOST: Final = 30  # expressions that may lead to a network
 class Hook:
     """A call that registers a hook on something of a `kind` that is, or is a part of, what was made at `origins`. `node` is the function
     or the lambda, `inner` a frame of it in which its last parameters are tensors; None where it is not seen. `removed` are the uses of
-    the handle that take the hook away, `dropped` where nobody gets it."""
+    the handle that take the hook away, `dropped` where nobody gets it, `shared` where it goes out of sight."""
 
     call: ast.Call
     frame: Frame
@@ -41,6 +41,7 @@ class Hook:
     inner: Frame | None
     removed: tuple[Use, ...]
     dropped: bool
+    shared: bool
 
     @property
     def name(self) -> str:
@@ -58,8 +59,10 @@ def hooks(evaluator: Evaluator, function: Function) -> Iterator[Hook]:
                 kind, of = evaluator.value_of(func.value, frame).kind, _origins(evaluator, func.value, frame)
                 uses = consumers(evaluator, call, frame, "object")
                 removed = tuple(use for use in uses if use.name == "remove")
+                handed = any(use.role in ("returned", "given") for use in uses)
+                shared = isinstance(above, ast.withitem) or handed
                 node, inner = _function(evaluator, call, frame)
-                yield Hook(call, frame, kind, of, node, inner, removed, isinstance(above, ast.Expr))
+                yield Hook(call, frame, kind, of, node, inner, removed, isinstance(above, ast.Expr), shared)
 
 
 def _origins(evaluator: Evaluator, node: Any, frame: Frame) -> frozenset[Any]:

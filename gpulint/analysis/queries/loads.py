@@ -187,19 +187,23 @@ def _adopts(evaluator: Evaluator, use: Use) -> bool:
 
 
 def _takes_the_place_of_a_tensor(evaluator: Evaluator, use: Use) -> bool:
-    """Whether an entry is given to an attribute that is a tensor elsewhere in its class, or is used as one."""
+    """Whether it is given to an attribute that is a tensor elsewhere in its class, or is used as one, or as what holds such."""
     function, (own, dot, name) = use.frame.function, use.owner.key.partition(".")
     if not dot or function.cls is None or own != function.self_name:
         target = getattr(use.owner.node, "value", None)
         return bool(dot) and evaluator.value_of(target, use.frame).kind not in ("object", "unknown")
     for method, one in evaluator.names.fields(function.cls, name):
-        kind = evaluator.definition(one, evaluator.root(method)).kind
-        if one is not use.owner and kind in ("tensor", "parameter"):
+        value = evaluator.definition(one, evaluator.root(method))
+        value = evaluator.element(value) if value.kind in ("dict", "list") else value
+        if one is not use.owner and value.kind in ("tensor", "parameter"):
             return True
     table = evaluator.table
     for method in function.cls.methods.values():
         for node in method.flow.uses.get(f"{method.self_name}.{name}", ()) if name in method.words else ():
-            asked = getattr(method.flow.parents.get(node), "attr", "")
+            above = method.flow.parents.get(node)
+            if isinstance(above, ast.Subscript):
+                above = method.flow.parents.get(above)
+            asked = getattr(above, "attr", "")
             if table.own("tensor", asked) is not None or table.own("tensor.attributes", asked) is not None:
                 return True
     return False

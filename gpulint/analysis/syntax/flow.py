@@ -320,6 +320,13 @@ class Flow:
             if one.statement in self.blocks
         )
 
+    def holds_from_before(self, definition: Definition) -> bool:
+        """Whether a key stands for what a statement of a loop gave it in the round before until the same gives it the next."""
+        loops = self.loops(definition.statement)[:1]
+        anew = (one for one in self.definitions[definition.key] if one.kind not in ("inplace", "augmented"))
+        others = (one for one in anew if one is not definition and one.statement in self.blocks)
+        return bool(loops) and not any(loops[0] in self.loops(one.statement) for one in others)
+
     def uses_of(self, definition: Definition) -> list[Any]:
         """The uses of a key that a definition reaches, in the order of the text."""
         if self._uses_of is None:

@@ -40,9 +40,10 @@ class Calls:
         self._wrap(gc, "collect", "gc.collect")
 
     def watch_torch(self, torch: Any) -> None:
-        """Time torch's cleanup and synchronizing calls."""
+        """Time the calls of torch that clean up, wait for the GPU, or save."""
         self._wrap(torch.cuda, "empty_cache", "torch.cuda.empty_cache")
         self._wrap(torch.cuda, "synchronize", "torch.cuda.synchronize")
+        self._wrap(torch, "save", "torch.save")
         for name in ("item", "tolist", "cpu"):
             self._wrap(torch.Tensor, name, f"Tensor.{name}")
 

@@ -297,7 +297,7 @@ class LineFigures(Record):
 @dataclass(frozen=True, slots=True)
 class CallFigures(Record):
     """Calls of one function from one place: `what` is `torch.cuda.empty_cache`, `torch.cuda.synchronize`,
-    `gc.collect`, `Tensor.item`, `Tensor.tolist` or `Tensor.cpu`. `sampled` counts the calls after warm-up,
+    `torch.save`, `gc.collect`, `Tensor.item`, `Tensor.tolist` or `Tensor.cpu`. `sampled` counts the calls after warm-up,
     `seconds` the time spent in those; `released` is how much `reserved` (None without CUDA) fell over
     them, `freed` how much `allocated` did (of `gc.collect` alone)."""
 

@@ -14,7 +14,7 @@ from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.networks.behind import behind, made_of, sources
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.stores.stores import Store, stores_in
-from gpulint.analysis.syntax.nodes import argument, keyword, last_name
+from gpulint.analysis.syntax.nodes import argument, key_of, keyword, last_name
 
 _MOST: Final = 40  # operations
 JOINING: Final = frozenset("cat stack concat concatenate hstack vstack dstack row_stack".split())
@@ -183,6 +183,25 @@ def is_joined(evaluator: Evaluator, store: Store, leaf: Any) -> bool:
 def is_never_read(evaluator: Evaluator, store: Store, leaf: Any) -> bool:
     """Whether nothing is done with what is stored but to store it."""
     return all(one.role == "stored" for one in consumers(evaluator, leaf, store.frame, "storage"))
+
+
+def is_only_last_read(evaluator: Evaluator, store: Store) -> bool:
+    """Whether of all that a function puts into a list of its own only the last is read, itself or once they are joined, or their number."""
+    function, key, flow = store.frame.function, key_of(store.container) or "", store.frame.flow
+    if any(key in one.words for one in function.file.functions if one.parent is function):
+        return False
+    reads = (one for one in flow.uses.get(key, ()) if one is not store.container)
+    return all(_is_last_or_number(evaluator, one, store.frame) for one in reads)
+
+
+def _is_last_or_number(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
+    above = frame.flow.parents.get(node)
+    if isinstance(above, ast.Call) and (_joins(above) or last_name(above.func) == "len"):
+        return not _joins(above) or _is_last_or_number(evaluator, above, frame)
+    if isinstance(above, ast.Attribute):  # another is put into it
+        return above.attr == "append"
+    index = above.slice if isinstance(above, ast.Subscript) and above.value is node else None
+    return index is not None and evaluator.value_of(index, frame).const == -1
 
 
 def _joins(node: Any) -> bool:
