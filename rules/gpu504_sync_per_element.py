@@ -18,7 +18,7 @@ from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.stores.on_device import operations
 from gpulint.analysis.queries.waits import read_by, read_implicitly, waits_for
 from gpulint.analysis.syntax.nodes import COMPREHENSIONS, key_of, last_name
-from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
+from gpulint.answers import Answer, Question, Verdict, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, RelatedNode, Report, Rule
@@ -101,11 +101,7 @@ class SyncPerElement(Rule):
     severity = Severity.WARNING
     runtime_claim = Claim("time", ("Tensor.item", "Tensor.tolist", "Tensor.cpu"))
     doubts = True
-    triggers = (
-        (b"torch", b"lightning"), (b" in range(", b" in enumerate(", b" in zip(", b".detach():", b" for ", b"lambda"),
-        (b".backward(", b".eval()", b"no_grad", b"inference_mode", b"training_step", b".grad"),
-        (b"cuda", b"device", b"accelerator", b"fabric", b"gpu", b".grad"),
-    )  # fmt: skip
+    triggers = ((b"torch", b"lightning"), (b"for ", b"lambda"))  # where a step runs it, another file may say
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         for function in (asked.file.body, *asked.file.functions):
@@ -129,6 +125,13 @@ class _Reads:
     def is_of_network(self, evaluator: Evaluator) -> bool:
         """Whether they are the parameters of a network."""
         return self.each is not None and evaluator.value_of(self.each, self.frame).kind == "parameter"
+
+    def is_as_of_tensor(self, evaluator: Evaluator) -> bool:
+        """Whether something that nobody sees is read as only tensors are, by more than one index: `x[i][j].item()`, and not `float(x[i])`."""
+        row = evaluator.table.own("tensor", last_name(getattr(self.at[0], "func", None)))
+        index = getattr(self.each, "slice", None)
+        many = isinstance(index, ast.Tuple) or (index is not None and isinstance(self.tensor, ast.Subscript))
+        return many and row is not None and waits_for(row) and self.value(evaluator, self.frame).kind == "unknown"
 
     def value(self, evaluator: Evaluator, frame: Frame) -> Value:
         """What is read of: one tensor, or any of several."""
@@ -184,7 +187,8 @@ def _picked(asked: Asked, node: Any, frame: Frame, loop: Any, depth: int = 6) ->
     if not depth:
         return None
     if isinstance(node, ast.Attribute):
-        parts.append(node.value)
+        is_of_tensor = evaluator.table.own("tensor.attributes", node.attr) is not None
+        parts += [node.value] if is_of_tensor else []
     elif isinstance(node, ast.Name):
         for one in flow.reaching(node):
             if _is_picked(asked, one, loop, frame):
@@ -229,8 +233,10 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
             yield refuted(Question.READS, "all that is in each goes to the host, which takes the time")
     elif value.is_moved:
         yield left_open(Question.TENSOR, f"whether `{ast.unparse(tensor)}` is a tensor is not shown")
-    elif value.kind != "tensor" or not _is_one(asked, found):
+    elif not _is_one(asked, found) or (value.kind != "tensor" and not found.is_as_of_tensor(evaluator)):
         yield refuted(Question.TENSOR, f"nothing shows that `{ast.unparse(tensor)}` is one tensor")
+    elif value.kind != "tensor":
+        yield left_open(Question.TENSOR, f"whether `{ast.unparse(tensor)}` is one tensor is not shown")
     base = getattr(frame.flow.parents[found.at[0]], "value", None)  # of what a tensor is the index of
     if base is not None and evaluator.value_of(base, frame).kind == "unknown":
         yield left_open(Question.READS, f"whether `{ast.unparse(base)}` is a list is not shown")
@@ -248,8 +254,10 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
     if multiplicity.trips(loop, frame) is not None or multiplicity.is_once(found.at[0], loop, frame):
         yield refuted(Question.REPEATS, "it reads no more than a few elements", loop)
     rare = "step" if found.is_of_network(evaluator) else "every nth"
+    amount = _amount(asked, found, [one for one in ways if one.rate in ("step", "phase")])
     if not any(one.rate in ("step", rare) for one in ways):
-        if not any(one.rate == "?" and one.loop is None for one in ways):
+        is_much = amount.verdict is Verdict.PROVEN and not amount.minor  # beside whatever a phase does
+        if not is_much and not any(one.rate == "?" and one.loop is None for one in ways):
             yield refuted(Question.REPEATS, "no loop of steps runs it")
         yield left_open(Question.REPEATS, "that a loop of steps runs it is not shown")
     tests = (test for one in ways for test, _ in one.flags if test in frame.flow.parents)
@@ -259,7 +267,7 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
     if (phase := beside_a_phase(evaluator, asked.steps, loop, frame)) is not None:
         yield refuted(Question.REPEATS, "a whole phase stands beside it, which costs more", phase)
     yield proven(Question.REPEATS, "each element is read by itself, in every step", loop)
-    yield _amount(asked, found, [one for one in ways if one.rate == "step"])
+    yield amount
     yield from reached(evaluator, frame.function, found.at[0])
 
 
