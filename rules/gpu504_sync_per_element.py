@@ -9,23 +9,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.evaluate.weights import weight
-from gpulint.analysis.queries.calls import entered
 from gpulint.analysis.queries.intended import beside_a_phase
 from gpulint.analysis.queries.networks.behind import gone_through, rounds, source_of
 from gpulint.analysis.queries.networks.forwards import forward_of
-from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.queries.stores.on_device import operations
+from gpulint.analysis.queries.stores.on_device import devices, each_of
 from gpulint.analysis.queries.waits import read_by, read_implicitly, waits_for
 from gpulint.analysis.syntax.nodes import COMPREHENSIONS, key_of, last_name
-from gpulint.answers import Answer, Question, Verdict, left_open, minor, proven, refuted, until_refuted
+from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, RelatedNode, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
-    from gpulint.analysis.domain.values import Device, Value
+    from gpulint.analysis.domain.values import Value
     from gpulint.analysis.evaluate.evaluator import Evaluator
     from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.project.file import Function
@@ -131,12 +129,17 @@ class _Reads:
         row = evaluator.table.own("tensor", last_name(getattr(self.at[0], "func", None)))
         index = getattr(self.each, "slice", None)
         many = isinstance(index, ast.Tuple) or (index is not None and isinstance(self.tensor, ast.Subscript))
-        return many and row is not None and waits_for(row) and self.value(evaluator, self.frame).kind == "unknown"
+        return (
+            many
+            and row is not None
+            and waits_for(row)
+            and self.value(evaluator, self.frame).kind == "unknown"
+        )
 
     def value(self, evaluator: Evaluator, frame: Frame) -> Value:
         """What is read of: one tensor, or any of several."""
         value = evaluator.value_of(self.each if self.is_of_network(evaluator) else self.tensor, frame)
-        return value if self.each is not None else _each(evaluator, value)
+        return value if self.each is not None else each_of(evaluator, value)
 
 
 def _reads(asked: Asked, function: Function) -> Iterator[_Reads]:
@@ -165,19 +168,13 @@ def _reads(asked: Asked, function: Function) -> Iterator[_Reads]:
         if (
             value.kind == "list"
             and not isinstance(given, ast.List)
-            and _each(evaluator, value).device == "cuda"
+            and each_of(evaluator, value).device == "cuda"
         ):
             nodes = [*ast.walk(given), *(node for node, _ in value.origins)]
             filled = [one for one in nodes if isinstance(one, (ast.Lambda, *COMPREHENSIONS))]
             put = flow.calls_on((key_of(given),), "append", "insert")
             filled += [flow.loops(one)[0] for one in put if flow.loops(one)]
             yield _Reads([call], given, None, filled[0] if filled else call, frame)
-
-
-def _each(evaluator: Evaluator, value: Value) -> Value:
-    """What is in a list, and in the lists in it."""
-    inner = evaluator.element(value) if value.kind == "list" else value
-    return evaluator.element(inner) if inner.kind == "list" else inner
 
 
 def _picked(asked: Asked, node: Any, frame: Frame, loop: Any, depth: int = 6) -> tuple[Any, Any] | None:
@@ -241,10 +238,10 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
     if base is not None and evaluator.value_of(base, frame).kind == "unknown":
         yield left_open(Question.READS, f"whether `{ast.unparse(base)}` is a list is not shown")
     yield from (left_open(Question.TENSOR, one.clause, one.at) for one in value.assumptions)
-    devices = set(_devices(asked, found))
-    if devices == {"host"}:
+    places = set(devices(evaluator, found.each if found.is_of_network(evaluator) else tensor, frame))
+    if places == {"host"}:
         yield refuted(Question.DEVICE, f"`{ast.unparse(tensor)}` is on the host")
-    elif "cuda" not in devices:
+    elif "cuda" not in places:
         yield left_open(Question.DEVICE, f"whether `{ast.unparse(tensor)}` is on a GPU is not shown")
     multiplicity = asked.multiplicity
     ways = multiplicity.of(found.at[0], frame)
@@ -254,10 +251,8 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
     if multiplicity.trips(loop, frame) is not None or multiplicity.is_once(found.at[0], loop, frame):
         yield refuted(Question.REPEATS, "it reads no more than a few elements", loop)
     rare = "step" if found.is_of_network(evaluator) else "every nth"
-    amount = _amount(asked, found, [one for one in ways if one.rate in ("step", "phase")])
     if not any(one.rate in ("step", rare) for one in ways):
-        is_much = amount.verdict is Verdict.PROVEN and not amount.minor  # beside whatever a phase does
-        if not is_much and not any(one.rate == "?" and one.loop is None for one in ways):
+        if not any(one.rate == "?" and one.loop is None for one in ways):
             yield refuted(Question.REPEATS, "no loop of steps runs it")
         yield left_open(Question.REPEATS, "that a loop of steps runs it is not shown")
     tests = (test for one in ways for test, _ in one.flags if test in frame.flow.parents)
@@ -267,24 +262,8 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
     if (phase := beside_a_phase(evaluator, asked.steps, loop, frame)) is not None:
         yield refuted(Question.REPEATS, "a whole phase stands beside it, which costs more", phase)
     yield proven(Question.REPEATS, "each element is read by itself, in every step", loop)
-    yield amount
+    yield _amount(asked, found, [one for one in ways if one.rate == "step"])
     yield from reached(evaluator, frame.function, found.at[0])
-
-
-def _devices(asked: Asked, found: _Reads) -> Iterator[Device]:
-    """The devices that what is read may be on: in the function by itself, or else by what calls it, as a network gives it or is given."""
-    evaluator = asked.evaluator
-    for frame in (found.frame, *entered(evaluator, found.frame)):
-        device = found.value(evaluator, frame).device
-        if device == "?" and found.is_of_network(evaluator):
-            device = placed(evaluator, found.each, frame).device
-        elif device == "?":
-            made, where = operations(evaluator, found.tensor, frame)[-1]
-            run = forward_of(evaluator, made, where) if isinstance(made, ast.Call) else None
-            device = placed(evaluator, run.expression, run.frame).device if run is not None else "?"
-        yield device
-        if device != "?" and frame is found.frame:
-            return
 
 
 def _amount(asked: Asked, found: _Reads, ways: list[Repeats]) -> Answer:
