@@ -7,10 +7,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from gpulint.analysis.domain.values import Graph
+from gpulint.analysis.queries.networks.behind import made_of
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.stores.filled import Filled, Place, extent, filled
-from gpulint.analysis.queries.stores.on_device import devices, operations
+from gpulint.analysis.queries.stores.on_device import devices, is_move, operations
 from gpulint.analysis.syntax.nodes import LOOPS, arguments, called_on, dotted, key_of, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
@@ -162,12 +163,19 @@ def _moved(asked: Asked, call: Any, frame: Frame) -> _Move | None:
     if (made or copies) is None and (into or not is_kept):
         return None
     ways = asked.multiplicity.of(call, frame) if loop is None else ()
-    rounds = next((one for one in ways if one.rate == "step"), None)
+    known = next((one for one in ways if one.rate == "step"), None)
+    unseen = (one for one in ways if one.rate == "?" and one.loop is None and not _begins(one, frame))
+    rounds = known or next(unseen, None)
     return (
         _Move(asked, call, moved, frame, loop, device, made, into, copies, rounds, back)
         if loop or rounds
         else None
     )
+
+
+def _begins(repeats: Repeats, frame: Frame) -> bool:
+    """Whether what leads to a call begins with a constructor, which runs once."""
+    return any(one.function.name == "__init__" for one in (frame, *(where for _, where in repeats.calls)))
 
 
 def _back(asked: Asked, data: Place, call: ast.Call, frame: Frame) -> Answer | None:
@@ -301,7 +309,9 @@ class _Move:
             yield left_open(Question.REPEATS, "a condition decides whether a step moves it")
         steps = asked.steps.of(self.frame.function)
         trains = any(one.work == "train" and self.loop in one.loops for one in steps)
-        if not trains and self.copies is None and not (self.rounds and self.rounds.work == "train"):
+        if self.rounds is not None and self.rounds.rate == "?":
+            yield left_open(Question.REPEATS, "that a loop of steps runs it is not shown")
+        elif not trains and self.copies is None and not (self.rounds and self.rounds.work == "train"):
             clause = "how much the rest of a round takes, which does not train, is not shown"
             yield left_open(Question.REPEATS, clause)
         yield self.of_size()
@@ -339,8 +349,12 @@ class _Move:
             yield refuted(Question.GRAPH, "gradients go back through it, to what a step changes")
         if is_called or not (value.kind in ("tensor", "unknown", "loaded") or value.assumptions):
             yield refuted(Question.TENSOR, "it is no tensor: a network that has been moved stays there")
-        before = (_device(self.asked, one.value, self.frame) for one in flow.reaching(self.moved))
-        if value.device == "cuda" or any(before):
+        before = [_device(self.asked, one.value, self.frame) for one in flow.reaching(self.moved)]
+        chain = operations(evaluator, self.moved, self.frame)
+        if isinstance(chain[-1][0], ast.Tuple):  # what a function gives beside others
+            chain += made_of(evaluator, *chain[-1])
+        there = value.device == "?" and any(is_move(evaluator, *one) for one in chain)
+        if value.device == "cuda" or any(before) or there:
             yield refuted(Question.DEVICE, "it has been moved before")
         if value.kind != "tensor":
             yield left_open(Question.TENSOR, f"that `{self.name}` is a tensor is not shown")
@@ -363,7 +377,7 @@ class _Move:
                 Question.SIZE,
                 "its shape has two sizes of tensors, and more: how many numbers, the code does not say",
             )
-        if is_all and self.rounds is not None:
+        if self.rounds is not None and (is_all or self.rounds.rate == "?"):
             return refuted(Question.SIZE, "it has few numbers, and a step that calls this may wait anyhow")
         little = f"{numbers:,} numbers cost" if is_all else "how much is moved is not shown: a little costs"
         return replace(left_open(Question.SIZE, f"{little} a wait, and no memory"), minor=True)
