@@ -307,8 +307,8 @@ def _is_one(asked: Asked, found: _Reads) -> bool:
     for one in frame.flow.reaching(node) if isinstance(node, ast.Name) else ():
         node = one.value if one.kind == "assign" and not one.path else node
     if not isinstance(node, ast.Call) or forward_of(asked.evaluator, node, frame) is None:
-        of_dict = asked.evaluator.table.own("dict", last_name(getattr(node, "func", node)))
-        return of_dict is None  # `losses.values()`
+        called = last_name(node.func) if isinstance(node, ast.Call) else ""
+        return asked.evaluator.table.own("dict", called) is None  # `losses.values()`
     return any(
         use.row is not None and use.row.gives != "none" and found.loop not in use.frame.flow.loops(use.node)
         for use in consumers(asked.evaluator, node, frame, "object")
