@@ -38,6 +38,7 @@ class SyncPerElement(Rule):
     ## What it does
     Finds loops inside a step that read a tensor of that step element by element: `.item()`, `float()`, `.cpu()` or
     `.tolist()` of one element at a time, also in a lambda that is called for each: `ids.sort(key=lambda i: scores[i].item())`.
+    What one loop indexes and another one within it, `valid[i][j].item()`, is told with that doubt where nothing shows that it is a tensor.
     It also tells where an element is tested (`if done[i]:`), compared in a test, bounds a slice, or picks an item of a list
     (`words[i] for i in ids`): that reads it as well. So do `masked_select` and `nonzero`, whose result is as large as the values
     say, and `torch.tensor(values)` of each in a list of tensors there. One `.item()` a step is in order and not reported.
@@ -129,12 +130,8 @@ class _Reads:
         row = evaluator.table.own("tensor", last_name(getattr(self.at[0], "func", None)))
         index = getattr(self.each, "slice", None)
         many = isinstance(index, ast.Tuple) or (index is not None and isinstance(self.tensor, ast.Subscript))
-        return (
-            many
-            and row is not None
-            and waits_for(row)
-            and self.value(evaluator, self.frame).kind == "unknown"
-        )
+        is_unseen = self.value(evaluator, self.frame).kind == "unknown"
+        return is_unseen and many and row is not None and waits_for(row)
 
     def value(self, evaluator: Evaluator, frame: Frame) -> Value:
         """What is read of: one tensor, or any of several."""
@@ -165,11 +162,8 @@ def _reads(asked: Asked, function: Function) -> Iterator[_Reads]:
     for call in (one for name in made for one in flow.calls[name] if one.args):
         given = call.args[0]  # it reads each tensor of a list
         value = evaluator.value_of(given, frame)
-        if (
-            value.kind == "list"
-            and not isinstance(given, ast.List)
-            and each_of(evaluator, value).device == "cuda"
-        ):
+        is_list = value.kind == "list" and not isinstance(given, ast.List)
+        if is_list and each_of(evaluator, value).device == "cuda":
             nodes = [*ast.walk(given), *(node for node, _ in value.origins)]
             filled = [one for one in nodes if isinstance(one, (ast.Lambda, *COMPREHENSIONS))]
             put = flow.calls_on((key_of(given),), "append", "insert")

@@ -42,15 +42,17 @@ class RepeatedTransfer(Rule):
     Finds tensors that a program fills itself, with zeros, ones, counts or random numbers, on the host, and moves to the GPU in every
     step, `torch.zeros(n).to(device)`: in a training loop, in the forward of a network or a loss, and in whatever else a step calls. To copy
     it into a tensor that is on the GPU, `state.copy_(torch.zeros(n))`, moves it too. And tensors moved in every step of a loop that are
-    the same in each; and what is repeated on the host, and moved with all its copies: `features[i].repeat(k, 1, 1).to(device)`.
+    the same in each; and what is repeated on the host, and moved with all its copies: `features[i].repeat(k, 1, 1).to(device)`. And what is padded by way of the host:
+    `padded = torch.zeros(n, length, size); padded[:, : x.shape[1]] = x; x = padded.to(x.device)` takes what is on the GPU there and back.
 
     It is a warning where the size is shown to matter: a million bytes by the text, a shape made of three sizes of other tensors, or that of
     pictures or sequences on their way through a network. It is a note where the shape is made of two sizes and more, is that of a tensor of
     which no more is seen, or where three dimensions are repeated. What has few numbers, or is not seen to have more, as an index or a mask
     with a number for each sample and place, is a note with low confidence: that costs a wait and no memory,
     which may be nothing in a step that waits anyhow. So are moves under a condition that asks for more than a GPU, those in loops that
-    do not train, and places of which it is not shown that they are tensors on the host. It is silent about few numbers in what a step
-    calls; about what is moved every so many steps; about what data is put into before it is moved, which has to be brought there; in loops
+    do not train, and places of which it is not shown that they are tensors on the host, and large tensors in functions that nobody is seen to call. It is a note
+    in classes that nothing in the program makes. It is silent about few numbers in what a step
+    calls; about what is moved every so many steps; about what data of the host is put into before it is moved, which has to be brought there; in loops
     that have as few rounds as the text says; about small tensors of random numbers; about a few copies; and about what gradients go back
     through.
 
