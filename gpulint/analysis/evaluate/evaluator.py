@@ -788,8 +788,6 @@ class Evaluator:
         for function, definition in self.names.fields(cls, name):
             frame = made if made is not None and function is made.function else self.root(function)
             value = self.definition(definition, frame)
-            if isinstance(definition.node, ast.Call):  # a buffer is where its network is
-                value = value.but(device=base.device)
             if not value.origins and value.kind in ("list", "dict", "module", "optimizer"):
                 value = value.but(origins=frozenset({(definition.node, frame)}))
             values.append(value)

@@ -482,17 +482,12 @@ class Names:
 
     def _set_in(self, classes: list[Class], name: str) -> list[tuple[Function, Definition]]:
         found: list[tuple[Function, Definition]] = []
-        naming = self._evaluator.table.doing({"names a part"})
         for cls in classes:
             for method in cls.methods.values():
                 if name in method.words and method.takes_self:
                     key = f"{method.self_name}.{name}"
                     made = method.flow.definitions.get(key, ())
                     found += [(method, one) for one in made if one.kind not in ("delete", "inplace")]
-                    for call in method.flow.calls_on({method.self_name}, *naming):
-                        if call.args[1:] and getattr(call.args[0], "value", None) == name:
-                            at = method.flow.statement_of(call)
-                            found.append((method, Definition(key, "assign", call.args[1], call, at)))
             made = cls.body.flow.definitions.get(name, ()) if name in cls.body.words else ()
             found += [(cls.body, one) for one in made if one.kind in ("assign", "class")]
         return found
