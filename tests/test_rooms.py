@@ -100,10 +100,10 @@ BUDGETS = {
     f"{ANALYSIS}.domain": 125,
     f"{ANALYSIS}.evaluate": 3_153,
     f"{ANALYSIS}.models": 235,
-    f"{ANALYSIS}.queries": 4_798,
-    RULES: 6_363,
+    f"{ANALYSIS}.queries": 4_842,
+    RULES: 6_385,
 }
-MOST_OF_READING = 16_196  # all of them together; 16,000 is the aim
+MOST_OF_READING = 16_262  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 
