@@ -127,7 +127,8 @@ class _Reads:
 
     def is_as_of_tensor(self, evaluator: Evaluator) -> bool:
         """Whether something that nobody sees is read as only tensors are, by more than one index: `x[i][j].item()`, and not `float(x[i])`."""
-        row = evaluator.table.own("tensor", last_name(getattr(self.at[0], "func", None)))
+        func: Any = getattr(self.at[0], "func", None)
+        row = evaluator.table.own("tensor", last_name(func))
         index = getattr(self.each, "slice", None)
         many = isinstance(index, ast.Tuple) or (index is not None and isinstance(self.tensor, ast.Subscript))
         is_unseen = self.value(evaluator, self.frame).kind == "unknown"

@@ -184,7 +184,7 @@ def _back(asked: Asked, data: Place, call: ast.Call, frame: Frame) -> Answer | N
     """Whether what is put into a tensor on the host comes from where a call moves that to: it is there, as `y.to(x.device)` says, or may
     be, as a network gives it; None where nothing shows it."""
     node, where = data
-    given = call.args[0] if call.args else keyword(call, "device")
+    given: Any = call.args[0] if call.args else keyword(call, "device")
     goal = given.value if isinstance(given, ast.Attribute) and given.attr == "device" else given
     flow, key = frame.flow, key_of(goal)
     places = set(devices(asked.evaluator, node, where))

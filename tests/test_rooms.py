@@ -101,9 +101,9 @@ BUDGETS = {
     f"{ANALYSIS}.evaluate": 3_153,
     f"{ANALYSIS}.models": 235,
     f"{ANALYSIS}.queries": 4_842,
-    RULES: 6_385,
+    RULES: 6_386,
 }
-MOST_OF_READING = 16_262  # all of them together; 16,000 is the aim
+MOST_OF_READING = 16_263  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 
