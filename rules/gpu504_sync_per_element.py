@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.evaluate.weights import weight
-from gpulint.analysis.queries.calls import entered
 from gpulint.analysis.queries.intended import beside_a_phase
 from gpulint.analysis.queries.networks.behind import gone_through, rounds, source_of
 from gpulint.analysis.queries.networks.forwards import forward_of
-from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.queries.stores.on_device import operations
+from gpulint.analysis.queries.stores.on_device import devices, each_of
 from gpulint.analysis.queries.waits import read_by, read_implicitly, waits_for
 from gpulint.analysis.syntax.nodes import COMPREHENSIONS, key_of, last_name
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
@@ -25,7 +23,7 @@ from gpulint.rule import Claimed, Cost, RelatedNode, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
-    from gpulint.analysis.domain.values import Device, Value
+    from gpulint.analysis.domain.values import Value
     from gpulint.analysis.evaluate.evaluator import Evaluator
     from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.project.file import Function
@@ -40,6 +38,7 @@ class SyncPerElement(Rule):
     ## What it does
     Finds loops inside a step that read a tensor of that step element by element: `.item()`, `float()`, `.cpu()` or
     `.tolist()` of one element at a time, also in a lambda that is called for each: `ids.sort(key=lambda i: scores[i].item())`.
+    What one loop indexes and another one within it, `valid[i][j].item()`, is told with that doubt where nothing shows that it is a tensor.
     It also tells where an element is tested (`if done[i]:`), compared in a test, bounds a slice, or picks an item of a list
     (`words[i] for i in ids`): that reads it as well. So do `masked_select` and `nonzero`, whose result is as large as the values
     say, and `torch.tensor(values)` of each in a list of tensors there. One `.item()` a step is in order and not reported.
@@ -101,11 +100,7 @@ class SyncPerElement(Rule):
     severity = Severity.WARNING
     runtime_claim = Claim("time", ("Tensor.item", "Tensor.tolist", "Tensor.cpu"))
     doubts = True
-    triggers = (
-        (b"torch", b"lightning"), (b" in range(", b" in enumerate(", b" in zip(", b".detach():", b" for ", b"lambda"),
-        (b".backward(", b".eval()", b"no_grad", b"inference_mode", b"training_step", b".grad"),
-        (b"cuda", b"device", b"accelerator", b"fabric", b"gpu", b".grad"),
-    )  # fmt: skip
+    triggers = ((b"torch", b"lightning"), (b"for ", b"lambda"))  # where a step runs it, another file may say
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         for function in (asked.file.body, *asked.file.functions):
@@ -130,10 +125,19 @@ class _Reads:
         """Whether they are the parameters of a network."""
         return self.each is not None and evaluator.value_of(self.each, self.frame).kind == "parameter"
 
+    def is_as_of_tensor(self, evaluator: Evaluator) -> bool:
+        """Whether something that nobody sees is read as only tensors are, by more than one index: `x[i][j].item()`, and not `float(x[i])`."""
+        func: Any = getattr(self.at[0], "func", None)
+        row = evaluator.table.own("tensor", last_name(func))
+        index = getattr(self.each, "slice", None)
+        many = isinstance(index, ast.Tuple) or (index is not None and isinstance(self.tensor, ast.Subscript))
+        is_unseen = self.value(evaluator, self.frame).kind == "unknown"
+        return is_unseen and many and row is not None and waits_for(row)
+
     def value(self, evaluator: Evaluator, frame: Frame) -> Value:
         """What is read of: one tensor, or any of several."""
         value = evaluator.value_of(self.each if self.is_of_network(evaluator) else self.tensor, frame)
-        return value if self.each is not None else _each(evaluator, value)
+        return value if self.each is not None else each_of(evaluator, value)
 
 
 def _reads(asked: Asked, function: Function) -> Iterator[_Reads]:
@@ -159,22 +163,13 @@ def _reads(asked: Asked, function: Function) -> Iterator[_Reads]:
     for call in (one for name in made for one in flow.calls[name] if one.args):
         given = call.args[0]  # it reads each tensor of a list
         value = evaluator.value_of(given, frame)
-        if (
-            value.kind == "list"
-            and not isinstance(given, ast.List)
-            and _each(evaluator, value).device == "cuda"
-        ):
+        is_list = value.kind == "list" and not isinstance(given, ast.List)
+        if is_list and each_of(evaluator, value).device == "cuda":
             nodes = [*ast.walk(given), *(node for node, _ in value.origins)]
             filled = [one for one in nodes if isinstance(one, (ast.Lambda, *COMPREHENSIONS))]
             put = flow.calls_on((key_of(given),), "append", "insert")
             filled += [flow.loops(one)[0] for one in put if flow.loops(one)]
             yield _Reads([call], given, None, filled[0] if filled else call, frame)
-
-
-def _each(evaluator: Evaluator, value: Value) -> Value:
-    """What is in a list, and in the lists in it."""
-    inner = evaluator.element(value) if value.kind == "list" else value
-    return evaluator.element(inner) if inner.kind == "list" else inner
 
 
 def _picked(asked: Asked, node: Any, frame: Frame, loop: Any, depth: int = 6) -> tuple[Any, Any] | None:
@@ -184,7 +179,8 @@ def _picked(asked: Asked, node: Any, frame: Frame, loop: Any, depth: int = 6) ->
     if not depth:
         return None
     if isinstance(node, ast.Attribute):
-        parts.append(node.value)
+        is_of_tensor = evaluator.table.own("tensor.attributes", node.attr) is not None
+        parts += [node.value] if is_of_tensor else []
     elif isinstance(node, ast.Name):
         for one in flow.reaching(node):
             if _is_picked(asked, one, loop, frame):
@@ -229,16 +225,18 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
             yield refuted(Question.READS, "all that is in each goes to the host, which takes the time")
     elif value.is_moved:
         yield left_open(Question.TENSOR, f"whether `{ast.unparse(tensor)}` is a tensor is not shown")
-    elif value.kind != "tensor" or not _is_one(asked, found):
+    elif not _is_one(asked, found) or (value.kind != "tensor" and not found.is_as_of_tensor(evaluator)):
         yield refuted(Question.TENSOR, f"nothing shows that `{ast.unparse(tensor)}` is one tensor")
+    elif value.kind != "tensor":
+        yield left_open(Question.TENSOR, f"whether `{ast.unparse(tensor)}` is one tensor is not shown")
     base = getattr(frame.flow.parents[found.at[0]], "value", None)  # of what a tensor is the index of
     if base is not None and evaluator.value_of(base, frame).kind == "unknown":
         yield left_open(Question.READS, f"whether `{ast.unparse(base)}` is a list is not shown")
     yield from (left_open(Question.TENSOR, one.clause, one.at) for one in value.assumptions)
-    devices = set(_devices(asked, found))
-    if devices == {"host"}:
+    places = set(devices(evaluator, found.each if found.is_of_network(evaluator) else tensor, frame))
+    if places == {"host"}:
         yield refuted(Question.DEVICE, f"`{ast.unparse(tensor)}` is on the host")
-    elif "cuda" not in devices:
+    elif "cuda" not in places:
         yield left_open(Question.DEVICE, f"whether `{ast.unparse(tensor)}` is on a GPU is not shown")
     multiplicity = asked.multiplicity
     ways = multiplicity.of(found.at[0], frame)
@@ -261,22 +259,6 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
     yield proven(Question.REPEATS, "each element is read by itself, in every step", loop)
     yield _amount(asked, found, [one for one in ways if one.rate == "step"])
     yield from reached(evaluator, frame.function, found.at[0])
-
-
-def _devices(asked: Asked, found: _Reads) -> Iterator[Device]:
-    """The devices that what is read may be on: in the function by itself, or else by what calls it, as a network gives it or is given."""
-    evaluator = asked.evaluator
-    for frame in (found.frame, *entered(evaluator, found.frame)):
-        device = found.value(evaluator, frame).device
-        if device == "?" and found.is_of_network(evaluator):
-            device = placed(evaluator, found.each, frame).device
-        elif device == "?":
-            made, where = operations(evaluator, found.tensor, frame)[-1]
-            run = forward_of(evaluator, made, where) if isinstance(made, ast.Call) else None
-            device = placed(evaluator, run.expression, run.frame).device if run is not None else "?"
-        yield device
-        if device != "?" and frame is found.frame:
-            return
 
 
 def _amount(asked: Asked, found: _Reads, ways: list[Repeats]) -> Answer:
@@ -320,8 +302,8 @@ def _is_one(asked: Asked, found: _Reads) -> bool:
     for one in frame.flow.reaching(node) if isinstance(node, ast.Name) else ():
         node = one.value if one.kind == "assign" and not one.path else node
     if not isinstance(node, ast.Call) or forward_of(asked.evaluator, node, frame) is None:
-        of_dict = asked.evaluator.table.own("dict", last_name(getattr(node, "func", node)))
-        return of_dict is None  # `losses.values()`
+        called = last_name(node.func) if isinstance(node, ast.Call) else ""
+        return asked.evaluator.table.own("dict", called) is None  # `losses.values()`
     return any(
         use.row is not None and use.row.gives != "none" and found.loop not in use.frame.flow.loops(use.node)
         for use in consumers(asked.evaluator, node, frame, "object")

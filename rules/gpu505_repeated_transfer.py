@@ -7,9 +7,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from gpulint.analysis.domain.values import Graph
+from gpulint.analysis.queries.networks.behind import made_of
+from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.queries.stores.filled import Filled, extent, filled
-from gpulint.analysis.queries.stores.on_device import operations
+from gpulint.analysis.queries.stores.filled import Filled, Place, extent, filled
+from gpulint.analysis.queries.stores.on_device import devices, is_move, operations
 from gpulint.analysis.syntax.nodes import LOOPS, arguments, called_on, dotted, key_of, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
@@ -40,15 +42,17 @@ class RepeatedTransfer(Rule):
     Finds tensors that a program fills itself, with zeros, ones, counts or random numbers, on the host, and moves to the GPU in every
     step, `torch.zeros(n).to(device)`: in a training loop, in the forward of a network or a loss, and in whatever else a step calls. To copy
     it into a tensor that is on the GPU, `state.copy_(torch.zeros(n))`, moves it too. And tensors moved in every step of a loop that are
-    the same in each; and what is repeated on the host, and moved with all its copies: `features[i].repeat(k, 1, 1).to(device)`.
+    the same in each; and what is repeated on the host, and moved with all its copies: `features[i].repeat(k, 1, 1).to(device)`. And what is padded by way of the host:
+    `padded = torch.zeros(n, length, size); padded[:, : x.shape[1]] = x; x = padded.to(x.device)` takes what is on the GPU there and back.
 
     It is a warning where the size is shown to matter: a million bytes by the text, a shape made of three sizes of other tensors, or that of
     pictures or sequences on their way through a network. It is a note where the shape is made of two sizes and more, is that of a tensor of
     which no more is seen, or where three dimensions are repeated. What has few numbers, or is not seen to have more, as an index or a mask
     with a number for each sample and place, is a note with low confidence: that costs a wait and no memory,
     which may be nothing in a step that waits anyhow. So are moves under a condition that asks for more than a GPU, those in loops that
-    do not train, and places of which it is not shown that they are tensors on the host. It is silent about few numbers in what a step
-    calls; about what is moved every so many steps; about what data is put into before it is moved, which has to be brought there; in loops
+    do not train, and places of which it is not shown that they are tensors on the host, and large tensors in functions that nobody is seen to call. It is a note
+    in classes that nothing in the program makes. It is silent about few numbers in what a step
+    calls; about what is moved every so many steps; about what data of the host is put into before it is moved, which has to be brought there; in loops
     that have as few rounds as the text says; about small tensors of random numbers; about a few copies; and about what gradients go back
     through.
 
@@ -149,6 +153,9 @@ def _moved(asked: Asked, call: Any, frame: Frame) -> _Move | None:
     into = last_name(call.func) == "copy_"
     moved = call.args[0] if into else call.func.value
     made = filled(asked.evaluator, moved, frame)
+    back = [_back(asked, one, call, frame) for one in made.data] if made is not None else []
+    if None in back:
+        made = None  # what is put into it has to be brought there
     loop = next((one for one in frame.flow.loops(call) if _runs_networks(asked, one, frame)), None)
     copies = _repeated(asked, moved, frame) if made is None and not into else None
     if copies is not None and loop is not None and loop not in frame.flow.loops(copies):
@@ -158,10 +165,40 @@ def _moved(asked: Asked, call: Any, frame: Frame) -> _Move | None:
     if (made or copies) is None and (into or not is_kept):
         return None
     ways = asked.multiplicity.of(call, frame) if loop is None else ()
-    rounds = next((one for one in ways if one.rate == "step"), None)
+    known = next((one for one in ways if one.rate == "step"), None)
+    unseen = (one for one in ways if one.rate == "?" and one.loop is None and not _begins(one, frame))
+    rounds = known or next(unseen, None)
     return (
-        _Move(asked, call, moved, frame, loop, device, made, into, copies, rounds) if loop or rounds else None
+        _Move(asked, call, moved, frame, loop, device, made, into, copies, rounds, back)
+        if loop or rounds
+        else None
     )
+
+
+def _begins(repeats: Repeats, frame: Frame) -> bool:
+    """Whether what leads to a call begins with a constructor, which runs once."""
+    return any(one.function.name == "__init__" for one in (frame, *(where for _, where in repeats.calls)))
+
+
+def _back(asked: Asked, data: Place, call: ast.Call, frame: Frame) -> Answer | None:
+    """Whether what is put into a tensor on the host comes from where a call moves that to: it is there, as `y.to(x.device)` says, or may
+    be, as a network gives it; None where nothing shows it."""
+    node, where = data
+    given: Any = call.args[0] if call.args else keyword(call, "device")
+    goal = given.value if isinstance(given, ast.Attribute) and given.attr == "device" else given
+    flow, key = frame.flow, key_of(goal)
+    places = set(devices(asked.evaluator, node, where))
+    same = key is not None and key == key_of(node) and set(flow.reaching(goal)) == set(flow.reaching(node))
+    if same or "cuda" in places:
+        return proven(
+            Question.DEVICE,
+            f"`{key_of(node) or 'what is put into it'}` is there, and goes to the host first",
+            node,
+        )
+    last, inner = operations(asked.evaluator, node, where)[-1]
+    if places == {"host"} or not isinstance(last, ast.Call) or not forward_of(asked.evaluator, last, inner):
+        return None
+    return left_open(Question.DEVICE, f"that `{asked.source(node)}` is on a GPU is not shown")
 
 
 def _repeated(asked: Asked, moved: Any, frame: Frame) -> ast.Call | None:
@@ -210,6 +247,7 @@ class _Move:
     is_into: bool
     copies: ast.Call | None
     rounds: Repeats | None
+    back: list[Any]
 
     @property
     def names_device(self) -> bool:
@@ -273,7 +311,9 @@ class _Move:
             yield left_open(Question.REPEATS, "a condition decides whether a step moves it")
         steps = asked.steps.of(self.frame.function)
         trains = any(one.work == "train" and self.loop in one.loops for one in steps)
-        if not trains and self.copies is None and not (self.rounds and self.rounds.work == "train"):
+        if self.rounds is not None and self.rounds.rate == "?":
+            yield left_open(Question.REPEATS, "that a loop of steps runs it is not shown")
+        elif not trains and self.copies is None and not (self.rounds and self.rounds.work == "train"):
             clause = "how much the rest of a round takes, which does not train, is not shown"
             yield left_open(Question.REPEATS, clause)
         yield self.of_size()
@@ -296,6 +336,7 @@ class _Move:
             yield refuted(Question.MEANT, "its random numbers are new in every step, and are the host's")
         clause = f"`{self.asked.called(made.begun)}` makes a tensor on the host"
         yield proven(Question.TENSOR, clause, made.begun, self.asked.path_of(made.begun))
+        yield from self.back
 
     def of_place(self) -> Iterator[Answer]:
         flow, evaluator = self.frame.flow, self.asked.evaluator
@@ -310,8 +351,12 @@ class _Move:
             yield refuted(Question.GRAPH, "gradients go back through it, to what a step changes")
         if is_called or not (value.kind in ("tensor", "unknown", "loaded") or value.assumptions):
             yield refuted(Question.TENSOR, "it is no tensor: a network that has been moved stays there")
-        before = (_device(self.asked, one.value, self.frame) for one in flow.reaching(self.moved))
-        if value.device == "cuda" or any(before):
+        before = [_device(self.asked, one.value, self.frame) for one in flow.reaching(self.moved)]
+        chain = operations(evaluator, self.moved, self.frame)
+        if isinstance(chain[-1][0], ast.Tuple):  # what a function gives beside others
+            chain += made_of(evaluator, *chain[-1])
+        there = value.device == "?" and any(is_move(evaluator, *one) for one in chain)
+        if value.device == "cuda" or any(before) or there:
             yield refuted(Question.DEVICE, "it has been moved before")
         if value.kind != "tensor":
             yield left_open(Question.TENSOR, f"that `{self.name}` is a tensor is not shown")
@@ -334,7 +379,7 @@ class _Move:
                 Question.SIZE,
                 "its shape has two sizes of tensors, and more: how many numbers, the code does not say",
             )
-        if is_all and self.rounds is not None:
+        if self.rounds is not None and (is_all or self.rounds.rate == "?"):
             return refuted(Question.SIZE, "it has few numbers, and a step that calls this may wait anyhow")
         little = f"{numbers:,} numbers cost" if is_all else "how much is moved is not shown: a little costs"
         return replace(left_open(Question.SIZE, f"{little} a wait, and no memory"), minor=True)
@@ -342,6 +387,8 @@ class _Move:
 
 def _report(move: _Move) -> Report:
     what = "a tensor made on the host" if move.made is not None else f"`{move.name}`"
+    if move.made is not None and move.made.data:
+        what += f", and `{move.asked.source(move.made.data[0][0])}` from the GPU in it,"
     is_same = move.copies is None and move.is_same
     advice = "move it once, before the loop" if is_same else "make it on the device, with `device=`"
     measured = "132.97 instead of 48.48 ms a step with masks of six layers' outputs, 21.28 instead of 20.59 ms with 64 numbers; H200, torch 2.11"

@@ -234,6 +234,36 @@ def _noise(setup: Setup, how: str) -> Step:
     return step
 
 
+class _Padded(nn.Module):
+    """An encoder of sequences of several lengths: what each of its LSTMs gives is padded to the length of the masks."""
+
+    def __init__(self, how: str, width: int) -> None:
+        super().__init__()
+        self.how = how
+        self.layers = nn.ModuleList(
+            nn.LSTM(width, width // 2, batch_first=True, bidirectional=True) for _ in range(4)
+        )
+
+    def forward(self, x: Tensor, lengths: Tensor, longest: int) -> Tensor:
+        for layer in self.layers:
+            packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+            out, _ = nn.utils.rnn.pad_packed_sequence(layer(packed)[0], batch_first=True)
+            shape = (out.shape[0], longest, out.shape[2])
+            padded = torch.zeros(shape, device="cpu" if self.how == HOST else out.device)
+            padded[:, : out.shape[1]] = out
+            x = padded.to(out.device)
+        return x
+
+
+@variant
+def _padding(setup: Setup, how: str) -> Step:
+    size, longest = setup.size, 2 * setup.size.length
+    net = _Padded(how, size.width).to(setup.device)
+    sequences = torch.randn(size.batch, longest, size.width, device=setup.device)
+    lengths = torch.linspace(longest // 4, longest - 2, size.batch).long()
+    return _training(setup, net, lambda: net(sequences, lengths, longest).pow(2).mean())
+
+
 CASES = [
     Case("GPU505", title, {how: make(how) for how in (HOST, DEVICE, *further)})
     for title, make, further in (
@@ -241,6 +271,7 @@ CASES = [
         ("a cost volume in a forward", _volume, ()),
         ("targets, weights and zeros for each picture in a loss", _focal, ()),
         ("one-hot labels of all anchors in a loss", _one_hot, ()),
+        ("what four LSTMs give, padded", _padding, ()),
         ("an index of full size in three layers", _index, ("a row made on the device, expanded",)),
     )
 ]

@@ -163,7 +163,9 @@ def is_tried_out(evaluator: Evaluator, run: Run) -> bool:
     """Whether all that a run is given is made up for its shape: zeros, ones, and what is as good."""
     given = arguments(run.inner)
     made = [filled(evaluator, one, run.where) for one in given]
-    return bool(made) and all(one is not None and one.how in ("alike", "draws evenly") for one in made)
+    return bool(made) and all(
+        one is not None and not one.data and one.how in ("alike", "draws evenly") for one in made
+    )
 
 
 def is_over_batches(evaluator: Evaluator, loop: Any, frame: Frame) -> bool:

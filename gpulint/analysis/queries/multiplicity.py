@@ -15,6 +15,7 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.evaluate.weights import trips
 from gpulint.analysis.project.file import Function
+from gpulint.analysis.queries.networks.behind import made_of
 from gpulint.analysis.queries.steps import Event, Steps
 from gpulint.analysis.syntax.nodes import LOOPS, iterated, key_of, last_name
 
@@ -207,13 +208,11 @@ class Multiplicity:
 
     def _is_chain(self, loop: Any, frame: Frame, direct: list[Event]) -> bool:
         """Whether each part of a network is given what the one before has made of it, `for block in blocks: x = block(x)`: one forward."""
-        flow = frame.flow
-        given = ((one, flow.statement_of(event.node)) for event in direct for one in event.node.args)
         return self._steps.is_over_parts(loop, frame) and any(
-            loop in flow.loops(one.statement) and flow.order[one.statement] >= flow.order[at]
-            for node, at in given
-            for one in (flow.reaching(node) if isinstance(node, ast.Name) else ())
-            if one.statement in flow.order
+            made is event.node
+            for event in direct
+            for one in event.node.args
+            for made, _ in made_of(self.evaluator, one, frame)
         )
 
     def _runs_over_networks(self, loop: Any, frame: Frame, direct: list[Event]) -> bool:

@@ -13,7 +13,7 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.raises import raises_before
 from gpulint.analysis.syntax.nodes import last_name
-from gpulint.answers import Answer, Question, left_open, refuted
+from gpulint.answers import Answer, Question, left_open, minor, refuted
 
 _DEEPEST: Final = 4
 PYTHONS_OWN: Final = sys.stdlib_module_names | frozenset(dir(builtins))
@@ -41,7 +41,10 @@ def reached(evaluator: Evaluator, function: Function, node: Any = None) -> Itera
     outermost = function
     while outermost.parent is not None:
         outermost = outermost.parent
-    if _is_idle(evaluator, outermost, _DEEPEST, set()):
+    if _is_never_built(evaluator, outermost):
+        clause = f"nothing in the program makes a `{outermost.cls.name}`"  # type: ignore[union-attr]
+        yield minor(Question.REACHED, clause, outermost.cls.node)  # type: ignore[union-attr]
+    elif _is_idle(evaluator, outermost, _DEEPEST, set()):
         yield left_open(Question.REACHED, f"nothing in the program calls `{outermost.name}`", outermost.node)
 
 
@@ -57,6 +60,19 @@ def _is_idle(evaluator: Evaluator, function: Function, depth: int, seen: set[Fun
     if not sites:
         return True
     return all(_is_idle(evaluator, site.frame.function, depth - 1, seen | {function}) for site in sites)
+
+
+def _is_never_built(evaluator: Evaluator, function: Function) -> bool:
+    """Whether a function is a method of a class that nothing but the class itself names, and no `__init__.py` gives to others."""
+    cls = function.cls
+    if cls is None or not function.takes_self or cls.node.decorator_list or unseen_base(evaluator, function):
+        return False
+    for file in evaluator.program.searched(cls.name, function.file):
+        for one in (file.body, *(each.body for each in file.classes), *file.functions):
+            if one.cls is not cls and cls.name in one.words:
+                if any(key.rpartition(".")[2] == cls.name for key in one.flow.uses):
+                    return False
+    return not _is_exported(evaluator, function)
 
 
 def named_otherwise(evaluator: Evaluator, function: Function) -> bool:

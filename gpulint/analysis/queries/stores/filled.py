@@ -27,15 +27,17 @@ Place = tuple[Any, Frame]
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """With what numbers, as the table's column `fills` says; the call that begins it; the expressions that its shape is made of."""
+    """With what numbers, as the table's column `fills` says; the call that begins it; the expressions that its shape is made of; and what
+    tensors are put into it then."""
 
     how: str
     begun: ast.Call
     sizes: tuple[Place, ...]
+    data: tuple[Place, ...] = ()
 
 
 def filled(evaluator: Evaluator, node: Any, frame: Frame, depth: int = _DEEPEST) -> Filled | None:
-    """How a program fills what an expression gives; None where data goes into it, or what is not seen."""
+    """How a program fills what an expression gives; None where it computes with data, or something puts into it what is not seen."""
     row = evaluator.row_of(node, frame) if isinstance(node, ast.Call) else None
     of_numbers = row is not None and row.fills == "of sizes" and not _is_of_sizes(evaluator, node, frame)
     if row is not None and row.fills and not of_numbers:
@@ -43,6 +45,10 @@ def filled(evaluator: Evaluator, node: Any, frame: Frame, depth: int = _DEEPEST)
     is_method = row is None and called_on(node) is not None
     method = evaluator.table.method("tensor", last_name(node.func)) if is_method else None
     parts = _parts(evaluator, node, frame, row, method) if depth > 0 else []
+    bound = frame.flow.reaching(node) if parts and isinstance(node, ast.Name) else ()
+    put = [_put_into(evaluator, one, node, frame) for one in bound]
+    if None in put:
+        return None
     several = [filled(evaluator, *one, depth - 1) for one in parts if not _is_plain(evaluator, *one)]
     found = [one for one in several if one is not None]
     if not found or len(found) < len(several):
@@ -53,7 +59,8 @@ def filled(evaluator: Evaluator, node: Any, frame: Frame, depth: int = _DEEPEST)
     more = node.args if resizes else [node.slice] if isinstance(node, ast.Subscript) else []
     shapes = dict.fromkeys(one.sizes for one in found)  # each once: `x.sign() * x.abs()` is as large as `x`
     sizes = [*(place for shape in shapes for place in shape), *((one, frame) for one in more)]
-    return Filled(how, found[0].begun, tuple(sizes))
+    data = [*(each for one in put for each in one or ()), *(each for one in found for each in one.data)]
+    return Filled(how, found[0].begun, tuple(sizes), tuple(data))
 
 
 def _parts(evaluator: Evaluator, node: Any, frame: Frame, row: Row | None, method: Row | None) -> list[Place]:
@@ -61,9 +68,7 @@ def _parts(evaluator: Evaluator, node: Any, frame: Frame, row: Row | None, metho
     if isinstance(node, ast.Name):
         made = frame.flow.reaching(node)
         is_plain = all(one.kind in ("assign", "inplace") and not one.path for one in made)
-        return [
-            (one.value, frame) for one in made if is_plain and not _takes_data(evaluator, one, node, frame)
-        ]
+        return [(one.value, frame) for one in made if is_plain]
     if isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Subscript)):
         operands = (getattr(node, name, None) for name in ("left", "right", "operand", "value"))
         return [(one, frame) for one in operands if one is not None]
@@ -100,22 +105,33 @@ def _shape(call: ast.Call) -> list[Any]:
     return [part for one in given for part in getattr(one, "elts", (one,))]
 
 
-def _takes_data(evaluator: Evaluator, made: Definition, until: Any, frame: Frame) -> bool:
-    """Whether more than numbers is put into what a name is given, before a use of it: stored, or by what is not seen only to read it."""
-    flow = frame.flow
+def _put_into(evaluator: Evaluator, made: Definition, until: Any, frame: Frame) -> list[Place] | None:
+    """What is put into what a name is given, beside numbers, before a use of it; None where something may do so that is not seen."""
+    flow, found = frame.flow, list[Place]()
     for use in flow.uses_of(made):
         place, above = use, flow.parents.get(use)
         while isinstance(above, (ast.Attribute, ast.Subscript)) and above.value is place:
             place, above = above, flow.parents.get(above)
         call = flow.parents.get(above) if isinstance(above, ast.keyword) else above
         given = [one.value for one in flow.stores if one.target is place]
+        if use.lineno >= until.lineno:
+            continue
         if isinstance(call, ast.Call) and call.func is not place:
-            given += [place] if evaluator.value_of(call.func, frame).kind not in ("library", "module") else []
+            if not _only_reads(evaluator, call, frame):
+                return None
         elif isinstance(call, ast.Call) and last_name(place)[-1:] == "_" and place.value is not use:
             given += arguments(call)  # `x.fill_(1)` gives the name anew: that is looked at by itself
-        if use.lineno < until.lineno and not all(_is_plain(evaluator, one, frame) for one in given):
-            return True
-    return False
+        found += [(one, frame) for one in given if not _is_plain(evaluator, one, frame)]
+    return found
+
+
+def _only_reads(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:
+    """Whether what is called is known, and writes nothing into what it is given: a network, or a function of a library that the table has."""
+    called = evaluator.value_of(call.func, frame)
+    is_own = isinstance(called.ref, str) and "." not in called.ref
+    return called.kind == "module" or (
+        called.kind == "library" and (is_own or evaluator.row_of(call, frame) is not None)
+    )
 
 
 def extent(evaluator: Evaluator, places: Iterable[Place]) -> tuple[int, int, int]:

@@ -6,13 +6,15 @@ import ast
 from collections.abc import Iterator
 from typing import Any, Final
 
-from gpulint.analysis.domain.values import Value
+from gpulint.analysis.domain.values import Device, Value
 from gpulint.analysis.evaluate.consumers import ANY, Use, consumers
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class
+from gpulint.analysis.queries.calls import entered
 from gpulint.analysis.queries.networks.behind import behind, made_of, sources
 from gpulint.analysis.queries.networks.forwards import forward_of
+from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.stores.stores import Store, stores_in
 from gpulint.analysis.syntax.nodes import argument, key_of, keyword, last_name
 
@@ -146,6 +148,29 @@ def is_move(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
             return True
     where = keyword(node, "device")
     return where is not None and evaluator.calling.device_of(where, frame) != "host"
+
+
+def devices(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[Device]:
+    """The devices that a tensor, or those in a list, may be on: in the function by itself, or else by what calls it, as a network gives it or
+    is given."""
+    for where in (frame, *entered(evaluator, frame)):
+        value = each_of(evaluator, evaluator.value_of(node, where))
+        device = value.device
+        if device == "?" and value.kind == "parameter":
+            device = placed(evaluator, node, where).device
+        elif device == "?":
+            made, inner = operations(evaluator, node, where)[-1]
+            run = forward_of(evaluator, made, inner) if isinstance(made, ast.Call) else None
+            device = placed(evaluator, run.expression, run.frame).device if run is not None else "?"
+        yield device
+        if device != "?" and where is frame:
+            return
+
+
+def each_of(evaluator: Evaluator, value: Value) -> Value:
+    """What is in a list, and in the lists in it; else the value."""
+    inner = evaluator.element(value) if value.kind == "list" else value
+    return evaluator.element(inner) if inner.kind == "list" else inner
 
 
 # -- what becomes of it
