@@ -12,13 +12,14 @@ from gpulint.analysis.evaluate.consumers import consumers, goes_backward_by
 from gpulint.analysis.evaluate.weights import UNSEEN, weight
 from gpulint.analysis.queries.amounts import NARROW, TOY, is_of_one_sample, is_tried_out, of_device, said
 from gpulint.analysis.queries.cover import cover
-from gpulint.analysis.queries.effects import gradients_are_read, origins_of, place_of, uses_since_made
+from gpulint.analysis.queries.effects import gradients_are_read, origins_of, place_of, share, uses_since_made
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.networks.behind import made_of
 from gpulint.analysis.queries.networks.module_mode import module_mode
 from gpulint.analysis.queries.networks.runs import Run, entered, is_of_module, runs
-from gpulint.analysis.queries.networks.stepped import all_made, is_in_step, share, trained_by
+from gpulint.analysis.queries.networks.stepped import is_in_step, trained_by
 from gpulint.analysis.queries.networks.trained import (
+    all_made,
     are_thrown_away,
     frozen,
     of_unseen_package,

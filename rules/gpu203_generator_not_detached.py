@@ -12,9 +12,8 @@ from gpulint.analysis.domain.values import Graph, Value
 from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.cover import shares_rows
-from gpulint.analysis.queries.effects import gradients_are_read, origins_of, place_of
+from gpulint.analysis.queries.effects import gradients_are_read, origins_of, place_of, share
 from gpulint.analysis.queries.networks.forwards import Forward, forward_of, forwards
-from gpulint.analysis.queries.networks.stepped import share
 from gpulint.analysis.queries.networks.trained import are_thrown_away, frozen, optimizers_of, stepped_after
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.raises import old_torch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -83,6 +83,15 @@ def origins_of(evaluator: Evaluator, value: Value) -> frozenset[Any]:
     if value.origins or not isinstance(value.ref, Class):
         return value.origins
     return frozenset(evaluator.made(value.ref))
+
+
+def share(some: Iterable[Any], others: Iterable[Any]) -> bool:
+    """Whether something of some is made where one of others is, by one call of its function, or one of them by whichever."""
+    return any(
+        one is other and (where is at or any(f is None or f.caller is None for f in (where, at)))
+        for one, where in some
+        for other, at in others
+    )
 
 
 def since_made(
