@@ -87,11 +87,16 @@ def origins_of(evaluator: Evaluator, value: Value) -> frozenset[Any]:
 
 def share(some: Iterable[Any], others: Iterable[Any]) -> bool:
     """Whether something of some is made where one of others is, by one call of its function, or one of them by whichever."""
-    return any(
-        one is other and (where is at or any(f is None or f.caller is None for f in (where, at)))
-        for one, where in some
-        for other, at in others
-    )
+    return any(one is other and _may_be_one(where, at) for one, where in some for other, at in others)
+
+
+def _may_be_one(frame: Frame | None, other: Frame | None) -> bool:
+    """Whether frames of a function are of the same calls, as far out as both say of which they are."""
+    while frame is not other and frame is not None and other is not None:
+        if frame.caller is not None and other.caller is not None and frame.call is not other.call:
+            return False
+        frame, other = frame.caller, other.caller
+    return True
 
 
 def since_made(
