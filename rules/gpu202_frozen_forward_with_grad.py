@@ -267,7 +267,8 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
     if any(last_name(one.func) == "grad" or keyword(one, "inputs") for one in calls):
         yield refuted(Question.BACKWARD, "it asks for gradients by name")
     if optimizers_of(evaluator, run.network):
-        thrown = (are_thrown_away(evaluator, asked.file, run.network, one) for one in backwards)
+        place = place_of(evaluator, run.named, run.where)
+        thrown = (are_thrown_away(evaluator, asked.file, place, one) for one in backwards)
         if not all(thrown):
             yield refuted(Question.TRAINED, "an optimizer has its weights")
         through = _wants_input(evaluator, run)

@@ -200,7 +200,7 @@ def _answers(asked: Asked, judged: _Judged) -> Iterator[Answer]:
         yield refuted(Question.TRAINED, "no optimizer is seen that trains the one network and not the other")
     if not any(one.of & own for one in stepped_after(evaluator, backward)):
         yield refuted(Question.TRAINED, "the network that judges is not stepped after this backward")
-    if not are_thrown_away(evaluator, asked.file, made.network, backward):
+    if not are_thrown_away(evaluator, asked.file, place, backward):
         yield refuted(Question.TRAINED, f"`{_name(made)}` may be stepped before its gradients are cleared")
     yield proven(Question.TRAINED, f"the gradients of `{_name(made)}` are cleared before its own step")
     for one in (made.network.assumptions, judge.network.assumptions if judge is not None else ()):

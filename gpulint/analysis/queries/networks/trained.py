@@ -244,10 +244,12 @@ def of_unseen_package(evaluator: Evaluator, network: Value) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """A backward, or the step or the clearing of optimizers or networks: `origins` are where those were made, none where that is not seen."""
+    """A backward, or the step or the clearing of optimizers or networks: `origins` are where those were made, none where that is not seen.
+    `entry` is the key under which it is in a dict of several."""
 
     kind: Literal["backward", "step", "clear"]
     origins: frozenset[Any] = frozenset()
+    entry: Any = None
 
     @property
     def of(self) -> frozenset[Any]:
@@ -350,23 +352,38 @@ def stepped_after(evaluator: Evaluator, backward: Use) -> list[Update]:
     return [one for one in after[:until] if one.kind == "step"]
 
 
-def are_thrown_away(evaluator: Evaluator, file: File, network: Value, backward: Use) -> bool:
+def are_thrown_away(evaluator: Evaluator, file: File, network: Place, backward: Use) -> bool:
     """Whether the gradients that a backward makes of a network that an optimizer has are cleared before that is stepped: further down, or where
     it is out of sight what comes next, wherever a function of the file steps it."""
-    theirs = optimizers_of(evaluator, network)
+    theirs, entry = optimizers_of(evaluator, network.value), _entry(evaluator, network.at, network.frame)
+    concerned = {node for node, _ in wholes(evaluator, network.value)} | theirs
+
+    def of_it(several: Iterable[Update]) -> list[Update]:
+        return [one for one in several if one.of & concerned and not _is_of_other(one, entry)]
+
     stepped = stepped_after(evaluator, backward)
-    if not theirs or not stepped or any(one.of & theirs or not one.of for one in stepped):
+    if not theirs or not stepped or of_it(stepped) or not all(one.of for one in stepped):
         return False
-    concerned = {node for node, _ in wholes(evaluator, network)} | theirs
-    for one in updates_after(evaluator, backward.node, backward.frame):
-        if one.kind != "backward" and one.of & concerned:
-            return one.kind == "clear"
-    several = [
-        [one for _, one in updates_in(evaluator, function) if one.of & concerned]
-        for function in file.functions
-    ]
+    after = of_it(one for one in updates_after(evaluator, backward.node, backward.frame) if one.kind != "backward")
+    if after:
+        return after[0].kind == "clear"
+    several = [of_it(one for _, one in updates_in(evaluator, function)) for function in file.functions]
     kinds = {found[0].kind for found in several if any(one.kind == "step" for one in found)}
     return kinds == {"clear"}
+
+
+def _is_of_other(update: Update, entry: Any) -> bool:
+    """Whether an optimizer is of another entry than a network: of those that one call makes for each entry."""
+    made_for_each = all(where is not None and where.flow.loops(node) for node, where in update.origins)
+    return made_for_each and None not in (entry, update.entry) and update.entry != entry
+
+
+def _entry(evaluator: Evaluator, node: Any, frame: Frame) -> Any:
+    """The key under which what an expression gives is in a dict; None where that is not seen."""
+    if isinstance(node, ast.Subscript):
+        return evaluator.index(node, frame)
+    is_entry = isinstance(node, ast.Attribute) and evaluator.value_of(node.value, frame).kind == "dict"
+    return node.attr if is_entry else None
 
 
 def updates_in(evaluator: Evaluator, function: Function) -> list[tuple[Any, Update]]:
@@ -417,7 +434,8 @@ def _own(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Update | None:
     if func.attr == "step" and (
         base.kind == "optimizer" or stepped or (base.kind == "unknown" and not given)
     ):
-        return Update("step", origins_of(evaluator, stepped[0] if stepped else base))
+        by = next((one for one in call.args if stepped), func.value)
+        return Update("step", origins_of(evaluator, stepped[0] if stepped else base), _entry(evaluator, by, frame))
     if func.attr == "zero_grad" and base.kind in ("optimizer", "module"):
-        return Update("clear", origins_of(evaluator, base))
+        return Update("clear", origins_of(evaluator, base), _entry(evaluator, func.value, frame))
     return None
