@@ -125,6 +125,8 @@ def trains_beside(asked: Asked, run: Run, mode: ModuleMode) -> bool:
     between by putting the network into eval mode."""
     flow, loops = run.frame.flow, run.frame.flow.loops(run.call)
     beside = steps_beside(asked.steps, run.frame.function, run.call)
+    if mode.mode == "eval" and all(one.within and one.gathers for one in beside):
+        return False  # an attack goes backward in rounds of its own
     if not beside or mode.mode != "eval" or mode.by not in flow.parents:
         return bool(beside)
     at = flow.order[flow.statement_of(mode.by)]

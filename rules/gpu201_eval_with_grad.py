@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.rules._forwards import GRAD_MODES, builds_graph, of_old_torch, trains_beside, under_no_grad
 
+from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.evaluate.weights import weight
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.amounts import amounts, is_tried_out, through_batches
@@ -306,7 +307,8 @@ def _wanted(asked: Asked, run: Run, what: Outcome, phase: Phase | None) -> Itera
     if not what.is_read_only:
         yield refuted(Question.READS, "its result is used as a tensor, and the network is not in eval mode")
     if all(use.name in _SHAPE for use in what.read):
-        yield refuted(Question.READS, "nothing reads its result, or no more than its shape")
+        told = refuted if any(consumers(evaluator, run.inner, run.where, "graph")) else left_open
+        yield told(Question.READS, "nothing reads its result, or no more than its shape")
     found = weight(evaluator, run.network)
     if found.whole and not found.least:
         yield refuted(Question.GRAPH, "as far as it can be seen, it has no weights")

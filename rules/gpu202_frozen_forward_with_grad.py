@@ -33,7 +33,6 @@ from gpulint.analysis.syntax.nodes import dotted, key_of, keyword, last_name
 from gpulint.answers import (
     Answer,
     Question,
-    Verdict,
     confidence_of,
     left_open,
     minor,
@@ -276,8 +275,6 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
             yield left_open(Question.TRAINED, "whether its weights are frozen for this step is not shown")
         if through and any(goes_backward_by(evaluator, one.frame.function) for one in backwards):
             yield refuted(Question.GRAPH, "the framework freezes what another optimizer has")
-        if through and any(one.minor or one.verdict is not Verdict.PROVEN for one in _size(evaluator, run)):
-            yield refuted(Question.SIZE, "that its weights or what they save are many is not seen")
         if any(use.role == "fed" for use in consumers(evaluator, run.inner, run.where, "graph")):
             yield refuted(Question.REACHED, "it is told where another network is given what it gives")
         yield proven(Question.TRAINED, "its gradients are cleared before its optimizer steps")
@@ -417,8 +414,9 @@ def _is_told_above(asked: Asked, run: Run) -> bool:
 
 def _named(run: Run, wanted: bool) -> str:
     """The network, where a backward goes through it, else what runs here: it as it is written, or what runs it."""
-    func = run.call.func
-    return dotted(run.named if wanted or (run.is_direct and not _is_of_self(run)) else func) or "the network"
+    node = run.named if wanted or (run.is_direct and not _is_of_self(run)) else run.call.func
+    is_entry = isinstance(node, ast.Subscript) and dotted(node.value) is not None
+    return ast.unparse(node) if is_entry else dotted(node) or "the network"
 
 
 def _report(asked: Asked, run: Run) -> Report:
