@@ -307,8 +307,10 @@ def _wanted(asked: Asked, run: Run, what: Outcome, phase: Phase | None) -> Itera
     if not what.is_read_only:
         yield refuted(Question.READS, "its result is used as a tensor, and the network is not in eval mode")
     if all(use.name in _SHAPE for use in what.read):
-        told = refuted if any(consumers(evaluator, run.inner, run.where, "graph")) else left_open
-        yield told(Question.READS, "nothing reads its result, or no more than its shape")
+        used = part or any(consumers(evaluator, run.inner, run.where, "graph"))
+        yield (refuted if used else left_open)(
+            Question.READS, "nothing reads its result, or no more than its shape"
+        )
     found = weight(evaluator, run.network)
     if found.whole and not found.least:
         yield refuted(Question.GRAPH, "as far as it can be seen, it has no weights")

@@ -738,7 +738,9 @@ class Evaluator:
         if kind == "tuple" and name in PAIR and base.parts is not None and len(base.parts) == 2:
             return base.parts[PAIR[name]]  # type: ignore[no-any-return]
         if kind == "dict" and self.table.own("dict", name) is None:
-            return self.element(base, name)  # of those whose entries are attributes
+            entry = self.element(base, name)  # of those whose entries are attributes
+            if entry.is_known:
+                return entry
         if kind == "library":
             if isinstance(base.ref, File):
                 return self.names.named(self.program.member(base.ref, [name]))
