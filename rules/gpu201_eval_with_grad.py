@@ -55,7 +55,7 @@ class EvalWithGrad(Rule):
     Told in doubt where the text around it speaks for it: only its name says that a network runs, or its method is not seen,
     `model.evaluation_step(x)`, and may switch grad off by itself; only a text chooses the phase, `to_do == "train"`; some of
     those who call the function switch grad off, or its class derives from one that is not seen; the result goes to code that
-    is not seen. So is what may be too little to matter: a network of next to no weights, a loop that ends with its first
+    is not seen, or nobody reads it. So is what may be too little to matter: a network of next to no weights, a loop that ends with its first
     round or has a handful, a forward that no loop is seen to run, a function that nothing in the program calls, a network
     that nothing puts on a GPU.
 
@@ -65,7 +65,7 @@ class EvalWithGrad(Rule):
     ## Why is this bad
     With grad enabled the forward saves every activation for a backward that never comes. `model.eval()` changes
     dropout and batch norm, not this. That holds as well beside the training, for a look at the held-out data after the
-    optimizer's step.
+    optimizer's step, and for the forward that scores what an attack has made: the attack needs the gradient of its input, the score does not.
 
     ## What it costs
     A forward of a 4-layer language model peaks at 1.56 GiB with grad and at 1.15 GiB under `no_grad`: 1.36 times. It takes

@@ -88,6 +88,10 @@ class FrozenForwardWithGrad(Rule):
     are matched, within the step of the generator. Where what it is given wants no gradient, and its own gradients are cleared before its
     optimizer steps, both are for nothing.
 
+    Told with low confidence as well are gradients of a judge's weights that the step of a generator or an actor makes and that are cleared
+    before the judge's own step, also of networks and optimizers that go by key: freezing it meanwhile spares them. Nothing is said where
+    it is frozen by then, by whichever method or caller.
+
     Networks that a backward goes through to something else, and that nobody steps or freezes, are told as well: an attacked classifier, of
     which only the patch is optimised, what a picture or a latent is fitted to, a judge between a generator and its loss. Their
     input wants a gradient, so that `no_grad` would be wrong: `net.requires_grad_(False)`, once and before the loop. Nothing is

@@ -96,14 +96,14 @@ FLOORS: dict[str, set[str]] = {
 BUDGETS = {
     ANALYSIS: 145,
     f"{ANALYSIS}.syntax": 695,
-    f"{ANALYSIS}.project": 682,
+    f"{ANALYSIS}.project": 680,
     f"{ANALYSIS}.domain": 125,
-    f"{ANALYSIS}.evaluate": 3_153,
+    f"{ANALYSIS}.evaluate": 3_176,
     f"{ANALYSIS}.models": 235,
-    f"{ANALYSIS}.queries": 4_798,
-    RULES: 6_363,
+    f"{ANALYSIS}.queries": 4_847,
+    RULES: 6_374,
 }
-MOST_OF_READING = 16_196  # all of them together; 16,000 is the aim
+MOST_OF_READING = 16_277  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 

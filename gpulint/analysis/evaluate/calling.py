@@ -474,7 +474,9 @@ class Calling:
 
     def _gives_named(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         """A dict, by the names of arguments, of another one, or of pairs."""
-        named = tuple((one.arg, self._evaluator.value_of(one.value, frame)) for one in node.keywords if one.arg)
+        named = tuple(
+            (one.arg, self._evaluator.value_of(one.value, frame)) for one in node.keywords if one.arg
+        )
         found = Value("dict", origins=frozenset({(node, frame)}), parts=named or None)
         if not node.args:
             return found

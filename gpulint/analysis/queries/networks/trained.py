@@ -89,7 +89,9 @@ def _switched_before(
     node = node_in(use, function)
     found = [(node, off)] if node is not None else []
     for site in evaluator.callers(use.frame.around[-1].function) if node is None else ():
-        frame = _run_by(evaluator, use.frame, site.call, place.frame) if site.frame.function is function else None
+        frame = (
+            _run_by(evaluator, use.frame, site.call, place.frame) if site.frame.function is function else None
+        )
         switched = switches_weights(evaluator, replace(use, frame=frame)) if frame is not None else None
         found += [(site.call, switched)] if switched is not None else []
     around, before = list(flow.around(place.at)), flow.order.get(flow.statement_of(place.at), 0)
@@ -104,7 +106,9 @@ def _run_by(evaluator: Evaluator, frame: Frame, call: Any, caller: Frame) -> Fra
     """A frame as it is where one call runs the outermost function of those that lead to it."""
     if frame.caller is not None:
         outer = _run_by(evaluator, frame.caller, call, caller)
-        return evaluator.enter(frame.function, frame.call, outer, frame.receiver) if outer is not None else None
+        return (
+            evaluator.enter(frame.function, frame.call, outer, frame.receiver) if outer is not None else None
+        )
     receiver = evaluator.value_of(call.func.value, caller) if isinstance(call.func, ast.Attribute) else None
     return evaluator.enter(frame.function, call, caller, receiver)
 
@@ -364,7 +368,9 @@ def are_thrown_away(evaluator: Evaluator, file: File, network: Place, backward: 
     stepped = stepped_after(evaluator, backward)
     if not theirs or not stepped or of_it(stepped) or not all(one.of for one in stepped):
         return False
-    after = of_it(one for one in updates_after(evaluator, backward.node, backward.frame) if one.kind != "backward")
+    after = of_it(
+        one for one in updates_after(evaluator, backward.node, backward.frame) if one.kind != "backward"
+    )
     if after:
         return after[0].kind == "clear"
     several = [of_it(one for _, one in updates_in(evaluator, function)) for function in file.functions]
@@ -435,7 +441,9 @@ def _own(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Update | None:
         base.kind == "optimizer" or stepped or (base.kind == "unknown" and not given)
     ):
         by = next((one for one in call.args if stepped), func.value)
-        return Update("step", origins_of(evaluator, stepped[0] if stepped else base), _entry(evaluator, by, frame))
+        return Update(
+            "step", origins_of(evaluator, stepped[0] if stepped else base), _entry(evaluator, by, frame)
+        )
     if func.attr == "zero_grad" and base.kind in ("optimizer", "module"):
         return Update("clear", origins_of(evaluator, base), _entry(evaluator, func.value, frame))
     return None
