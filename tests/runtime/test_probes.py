@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -144,6 +145,25 @@ def test_scripted_and_traced_programs_with_numbers_run_as_without_it(probe):
         assert [one.tolist() for one in program(example)] == [[2.5] * 3, [2.0] * 3]
     with pytest.raises(RuntimeError, match="size"):
         example.view(7)
+
+
+def test_threads_that_start_are_seen_in_inference_mode_too(probe):
+    sizes = []
+    undo = hooks.threads(probe.join)
+
+    def serve() -> None:
+        for _ in range(3):
+            with torch.inference_mode():
+                before = probe.raw_bytes()
+                kept = torch.ones(1024)
+                sizes.append(probe.raw_bytes() - before)
+                del kept
+
+    worker = threading.Thread(target=serve)
+    worker.start()
+    worker.join()
+    undo()
+    assert sizes == [4096] * 3
 
 
 def test_leaves_stay_leaves(probe):

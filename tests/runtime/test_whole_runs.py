@@ -36,6 +36,32 @@ SCRIPTS = {
         (1, 3),
         "hard",
     ),
+    "kept in the first steps of each fold": (
+        """
+        kept = []
+        def fold():
+            for step in range(30):
+                kept.append(learn())
+            for step in range(60):
+                learn()
+        for number in range(1000):
+            fold()
+        """,
+        (1,),
+        "kept",
+    ),
+    "kept in the first steps of each long round": (
+        """
+        kept = []
+        for number in range(1000):
+            for step in range(240):
+                out = learn()
+                if step < 30:
+                    kept.append(out)
+        """,
+        (1,),
+        "kept",
+    ),
     "in a list of each of some objects": (
         """
         class Client:

@@ -169,6 +169,7 @@ class Harness:
             hooks.skipped_steps(self._optimizer_stepped),
             hooks.loaders(self._batch, self._pass_ended, self._loading),
             hooks.replays(self._replayed),
+            hooks.threads(lambda: session.probe.join()),
             hooks.around(torch.autograd, "backward", begins, self._backward, ended),
             hooks.around(torch.autograd, "grad", after=self._differentiated),
         ):
@@ -233,10 +234,10 @@ class Harness:
         if self._others[thread] <= ALONE or session.sampled or session.done or session.probe is None:
             return False
         self._followed = thread
+        session.probe.join()
         self._windows.change_thread()
         self._steps.event()
         if thread != self._own:
-            session.probe.join()
             session.note(THREAD.format(threading.current_thread().name))
         return True
 
@@ -416,8 +417,8 @@ class Harness:
             self._stopping.stop_if_reached()
 
     def _loading(self, change: int) -> None:
-        if threading.get_ident() == self._followed and self.session.probe is not None:
-            self.session.probe.loading += change
+        if self.session.probe is not None:
+            self.session.probe.load(change)
 
     def _optimizer_made(self, optimizer: Any) -> None:
         self._optimizing = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import contextlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from types import FrameType
 from typing import Any
@@ -15,7 +15,7 @@ from gpulint.runtime.observing.calls import collect
 from gpulint.runtime.probes.base import Block
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.record import drift
-from gpulint.runtime.record.besides import FEWEST_STOPPED, Cycle, Later
+from gpulint.runtime.record.besides import FEWEST_STOPPED, Later
 from gpulint.runtime.record.drift import FEWEST
 from gpulint.runtime.record.result import Drift, Holder, Place, Site, Status
 from gpulint.runtime.record.series import (
@@ -23,6 +23,7 @@ from gpulint.runtime.record.series import (
     GONE,
     GROWING,
     NAMED,
+    NO_FURTHER,
     STRETCH,
     Series,
     Span,
@@ -46,6 +47,8 @@ class Looks:
         self._judged: dict[Any, int] = {}  # evaluation loop -> steps it was judged by
         # Of holders, by name, when they were first found; None where it has changed
         self._lengths: dict[Any, int | None] = {}
+        # Why growth has ended, and in how many steps that was first seen
+        self._ended: dict[tuple[Site, Place], tuple[str, int]] = {}
 
     def prepare(self) -> None:
         """Import what a look needs: in the middle of a step that would take the step's time."""
@@ -99,20 +102,78 @@ class Looks:
         session = self._session
         if session.probe is None or len(view.boundaries) < 2:
             return None
-        judged = view.boundaries[0], view.judged_until
         try:
             with session.aside():
-                nodes = range(*(session.marks[mark].sequence for mark in judged))
-                inputs = session.forwards.growing_inputs() if session.forwards is not None else (1.0, set())
-                drifts, holders = look(
-                    session.probe, session.frames, view, nodes, session.cycles, inputs, self._slotted
-                )
+                drifts, holders = self._judge(view)
+                judged = view.boundaries[0], view.judged_until
                 return Window(drifts, holders, len(view.boundaries) - 1, judged)
         except Exception as error:
             said = f"steps could not be judged: {type(error).__name__}: {error}"
             if said not in session.unjudged:
                 session.unjudged.append(said)
             return None
+
+    def _judge(self, view: View) -> tuple[list[Drift], list[Holder]]:
+        """Judge what `view` is at: what it grew by, and who holds that."""
+        from gpulint.runtime.holding import cycles, holders
+
+        session, probe, frames = self._session, self._session.probe, self._session.frames
+        boundaries, passing = list(view.boundaries), view.passing
+        start, judged_until = boundaries[0], view.judged_until
+        probe.settle()
+        before = alive = probe.born(start)
+        marks = probe.resolution(boundaries)
+        if len(marks) < 2:
+            return [], []
+        if marks[-1] != boundaries[-1]:
+            marks.append(boundaries[-1])
+        edges = [boundaries.index(mark) for mark in marks]
+
+        nodes = range(session.marks[start].sequence, session.marks[judged_until].sequence)
+        times, sizes = session.forwards.growing_inputs() if session.forwards is not None else (1.0, set())
+        stretched = view.window.startswith(STRETCH)
+        levels: dict[tuple[Site, Place], Sequence[tuple[int, int]]] = {}
+
+        def judged(after: _Blocks) -> list[Drift]:
+            births = _births(probe, frames, before.values(), after, marks, boundaries)
+            levels.update({(one.site, one.place): one.levels or [] for one in births})
+            found = [(one, drift.judge(one, edges, view.kind, view.age, view.window)) for one in births]
+            return [drift.going_on(d, one.levels or [] if stretched else []) for one, d in found if d]
+
+        drifts = judged(before.values())
+        # A full collection takes as long as many a step, and the walk to the holders as long as some.
+        may_leak = any(d.status in ("leak", "unsettled") for d in drifts)
+        if may_leak or (not passing and _lasting(probe, before.values(), judged_until, marks)):
+            session.cycles += cycles.collected(before, probe.key, frames, collect)
+            probe.settle()
+            alive = probe.born(start)
+            drifts = judged(alive.values())
+        leaks = {(d.site, d.place) for d in drifts if d.status == "leak"}
+        if passing and not leaks:
+            return drifts, []
+        kept = ("leak", "unsettled", "occasional", "bounded") if view.last else ("leak",)
+        suspects = {(d.site, d.place) for d in drifts if d.status in kept}
+        enlarged = {(d.site, d.place) for d in drifts if d.enlarged}
+        targets = {}
+        for key, block in alive.items():
+            cell = (frames.sites[block.site], block.place)
+            if cell in enlarged or (cell in suspects and block.epoch < judged_until):
+                # What one of the windows has made is gathered by what holds several of them.
+                epoch = bisect.bisect_right(boundaries, block.epoch) if view.window else block.epoch
+                targets[key] = block._replace(epoch=epoch)
+        if not targets and not nodes:
+            return drifts, []
+        urgent = {key for key, block in targets.items() if (frames.sites[block.site], block.place) in leaks}
+        several = 2 if view.window else 3
+        found = holders.find(targets, probe.key, nodes, frames, view.frames, urgent, False, sizes, several)
+        drifts, found = drift.less_set_up(drifts, found)
+        found = [self._slotted(holder) for holder in found]
+        drifts = drift.settle(drifts, found, probe.capacity(), times)
+        if stretched:
+            drifts = [drift.refilled(one, found, levels[one.site, one.place]) for one in drifts]
+        leaking = {(d.site, d.place) for d in drifts if d.status == "leak"}
+        found.sort(key=lambda holder: rank(holder, leaking))
+        return sorted(drifts, key=lambda d: (d.status != "leak", -d.bytes_per_step)), found
 
     def _slotted(self, holder: Holder) -> Holder:
         """With a limit where it has as many entries as when it was first found, and each has room for one."""
@@ -207,11 +268,12 @@ class Looks:
 
     def take_back(self) -> None:
         """Leaks of the sampled steps that the same loop has let go of since, or that have stopped growing, are none; nor are they of
-        evaluations and other windows, which have made the same."""
+        evaluations and other windows, which have made the same. A window that is longer than the steps in which nothing grew has seen
+        more than these."""
         session, lingering = self._session, self._session.lingering
         if lingering is None:
             return
-        ended: dict[tuple[Site, Place], str] = {}
+        last = lingering.later(same=True)
         for series in (session.series[kind] for kind in session.main_kinds):
             before = now = series.window
             if before is None or now is None:
@@ -220,24 +282,25 @@ class Looks:
             if grows or any(holder.nodes for holder in before.holders):
                 if lingering.held:
                     self.look(series, 2)
-                held, last = lingering.held, lingering.later(same=True)
+                held = lingering.held
                 fell = lingering.fell if held else 0
                 now = series.window = released(before, series.window or before, held, fell, last)
             # What a limit explains is asked of each by itself: something else may keep of the same.
-            over = (d for d in now.drifts if d.status == "bounded" and not d.limited)
-            ended |= {(d.site, d.place): d.reason for d in over}
+            for d in now.drifts:
+                if d.status == "bounded" and not d.limited:
+                    self._ended.setdefault((d.site, d.place), (d.reason, last.steps))
         for each in session.series.values() if not session.stepper.has_optimizer else ():
             each.past = [self._since(window) for window in each.past]
             each.window = each.window and self._since(each.window)
         others: list[Series | Span] = [session.series["eval"], *session.spans.values()]
         for other in others:
-            if other.window is not None and ended:
-                drifts = [
-                    replace(d, status="bounded", reason=ended[d.site, d.place])
-                    if d.status == "leak" and (d.site, d.place) in ended
-                    else d
-                    for d in other.window.drifts
-                ]
+            if other.window is not None and self._ended:
+                long = other.steps if isinstance(other, Span) else 0.0
+                drifts = []
+                for d in other.window.drifts:
+                    reason, steps = self._ended.get((d.site, d.place), ("", 0))
+                    told = d.status == "leak" and not (reason.startswith(NO_FURTHER) and long > steps)
+                    drifts.append(replace(d, status="bounded", reason=reason) if told and reason else d)
                 other.window = other.window._replace(drifts=drifts)
 
     def _since(self, window: Window) -> Window:
@@ -254,7 +317,7 @@ class Looks:
             cell = session.frames.sites[block.site], block.place
             sizes[cell] += block.size
             fresh[cell] += block.size if block.epoch >= after[len(after) // 2] else 0
-        reason = f"grew no further in {len(after)} more steps, while it was replaced"
+        reason = f"was replaced in {len(after)} more steps, and grew no further"
         drifts = list(window.drifts)
         for one in grown:
             cell = one.site, one.place
@@ -281,77 +344,6 @@ class Looks:
 
 _Cell = tuple[int, Place]  # site, place
 _Blocks = Collection[Block]
-_Inputs = tuple[float, set[int]]  # see `Forwards.growing_inputs`
-
-
-def look(
-    probe: Any,
-    frames: Frames,
-    view: View,
-    nodes: range,
-    tied: list[Cycle],
-    inputs: _Inputs,
-    slotted: Callable[[Holder], Holder],
-) -> tuple[list[Drift], list[Holder]]:
-    """Judge what `view` is at. `nodes` are the autograd sequence numbers that belong to what is judged. What ties the garbage that was
-    found goes into `tied`; `slotted` knows of limits that only several looks show."""
-    from gpulint.runtime.holding import cycles, holders
-
-    boundaries, passing = list(view.boundaries), view.passing
-    start, judged_until = boundaries[0], view.judged_until
-    probe.settle()
-    before = alive = probe.born(start)
-    marks = probe.resolution(boundaries)
-    if len(marks) < 2:
-        return [], []
-    if marks[-1] != boundaries[-1]:
-        marks.append(boundaries[-1])
-    edges = [boundaries.index(mark) for mark in marks]
-
-    stretched = view.window.startswith(STRETCH)
-    levels: dict[tuple[Site, Place], Sequence[tuple[int, int]]] = {}
-
-    def judged(after: _Blocks) -> list[Drift]:
-        births = _births(probe, frames, before.values(), after, marks, boundaries)
-        levels.update({(one.site, one.place): one.levels or [] for one in births})
-        found = [(one, drift.judge(one, edges, view.kind, view.age, view.window)) for one in births]
-        return [drift.going_on(d, one.levels or [] if stretched else []) for one, d in found if d]
-
-    drifts = judged(before.values())
-    # A full collection takes as long as many a step, and the walk to the holders as long as some.
-    may_leak = any(d.status in ("leak", "unsettled") for d in drifts)
-    if may_leak or (not passing and _lasting(probe, before.values(), judged_until, marks)):
-        tied += cycles.collected(before, probe.key, frames, collect)
-        probe.settle()
-        alive = probe.born(start)
-        drifts = judged(alive.values())
-    leaks = {(d.site, d.place) for d in drifts if d.status == "leak"}
-    if passing and not leaks:
-        return drifts, []
-    kept = ("leak", "unsettled", "occasional", "bounded") if view.last else ("leak",)
-    suspects = {(d.site, d.place) for d in drifts if d.status in kept}
-    enlarged = {(d.site, d.place) for d in drifts if d.enlarged}
-    targets = {}
-    for key, block in alive.items():
-        cell = (frames.sites[block.site], block.place)
-        if cell in enlarged or (cell in suspects and block.epoch < judged_until):
-            # What one of the windows has made is gathered by what holds several of them.
-            epoch = bisect.bisect_right(boundaries, block.epoch) if view.window else block.epoch
-            targets[key] = block._replace(epoch=epoch)
-    if not targets and not nodes:
-        return drifts, []
-    urgent = {key for key, block in targets.items() if (frames.sites[block.site], block.place) in leaks}
-    found = holders.find(
-        targets, probe.key, nodes, frames, view.frames, urgent, False, inputs[1], 2 if view.window else 3
-    )
-    drifts, found = drift.less_set_up(drifts, found)
-    found = [slotted(holder) for holder in found]
-    drifts = drift.settle(drifts, found, probe.capacity(), inputs[0])
-    if stretched:
-        drifts = [drift.refilled(one, found, levels[one.site, one.place]) for one in drifts]
-    leaking = {(d.site, d.place) for d in drifts if d.status == "leak"}
-    found.sort(key=lambda holder: rank(holder, leaking))
-    return sorted(drifts, key=lambda d: (d.status != "leak", -d.bytes_per_step)), found
 
 
 def _lasting(probe: Any, blocks: _Blocks, judged_until: int, marks: list[int]) -> bool:

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 from gpulint.runtime.child.looks import LOOKS, Looks
-from gpulint.runtime.child.session import KINDS, Lingering, Session, free_host_memory
+from gpulint.runtime.child.session import Lingering, Session, free_host_memory
 from gpulint.runtime.child.steps import Steps
 from gpulint.runtime.child.windows import Windows
-from gpulint.runtime.record.result import End, Progress, StepKind, never_used_gpu
+from gpulint.runtime.record.result import End, StepKind, never_used_gpu
 from gpulint.runtime.record.series import GROWING
 
 # What stands in the store
@@ -109,8 +109,8 @@ class Stopping:
 
     def stop_if_enough(self, kind: StepKind) -> None:
         """After a step."""
-        enough = self._enough()
-        if self._is_bound:
+        enough, trial = self._enough(), self._session.options.trial
+        if trial is not None and trial.is_bound:
             return
         over = enough and self._has_gone_on()
         if self._session.world_size > 1:
@@ -154,11 +154,6 @@ class Stopping:
             if is_ours and recorder.has_reached(bound.position):
                 self.finish()
 
-    @property
-    def _is_bound(self) -> bool:
-        trial = self._session.options.trial
-        return trial is not None and trial.is_bound
-
     def _enough(self) -> bool:
         session = self._session
         if session.endless:
@@ -198,7 +193,6 @@ class Stopping:
             lingering.hold(self._windows.around, growth, free or free_host_memory())
         session.attributing = self._patrols
         session.watch_more(False)
-        self._tell_waiting()
 
     def is_over(self) -> bool:
         """Whether enough steps are sampled and nothing is left to go on for."""
@@ -233,20 +227,6 @@ class Stopping:
         unseen = trains and not self._steps.evaluated and session.world_size == 1
         alone = session.world_size == 1 and self._windows.missing
         return unseen or alone or session.lines.missing(session.options.awaited)
-
-    def _tell_waiting(self) -> None:
-        """Tell the parent why the script goes on although enough steps are sampled."""
-        session = self._session
-        samples = next((s for kind in KINDS if (s := session.series[kind].samples)), None)
-        if session.lingering is None or self.is_over() or samples is None:
-            return
-        why = "is what leaks let go of?"
-        if session.lines.missing(session.options.awaited):
-            why = "lines with findings have not run yet"
-        elif self._patrols or session.lingering.awaiting:
-            why = "does growth begin later, or go with rounds of loops, evaluations or calls?"
-        progress = Progress(session.rank, samples[-1], 0, None, why)
-        session.send({"progress": progress.to_json()})
 
     def finish(self, look: bool = True) -> None:
         """End the script. Without `look` the loop that was judged last may be over."""

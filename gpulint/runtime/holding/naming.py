@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 MOST_HEAD = 48  # characters of a loop's head that are said
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -31,30 +31,28 @@ def storing_lines(file: str, name: str, attribute: bool, first_line: int = 0) ->
     `attribute` looks for `anything.name` instead of the bare name. `first_line` restricts the search to the
     function that starts there (its decorators included), where one does.
     """
-    tree = tree_of(file)
-    if tree is None:
-        return ()
-    scope = function_at(tree, first_line) or tree
-    found: list[tuple[int, int]] = []
-    for node, looped in _walk(scope, False):
+    stored = _stored(file, name, attribute, first_line)
+    return tuple(dict.fromkeys(line for _, line, _ in sorted(stored)))
+
+
+def renews(file: str, name: str, attribute: bool, lines: Container[int]) -> bool:
+    """Whether a statement at one of these lines makes a new value of `name` from the old one: `kept = torch.cat([kept, out])`."""
+    return any(renewed and line in lines for _, line, renewed in _stored(file, name, attribute))
+
+
+@functools.lru_cache(maxsize=256)
+def _stored(file: str, name: str, attribute: bool, first_line: int = 0) -> list[tuple[int, int, bool]]:
+    """The statements that store into it: rank as a cause of growth, line, and whether the new value is made of the old one."""
+    tree = tree_of(file) or ast.Module([], [])
+    found = []
+    for node, looped in _walk(function_at(tree, first_line) or tree, False):
         for target, grows in targets_of(node):
             named, through_item = _is_named(target, name, attribute)
             if named:
                 from_itself = _mentions(getattr(node, "value", None), name, attribute)
                 rank = 0 if grows or through_item else 1 if from_itself else 2 if looped else 3
-                found.append((rank, getattr(node, "lineno", 0)))
-    return tuple(dict.fromkeys(line for _, line in sorted(found)))
-
-
-def renews(file: str, name: str, attribute: bool, line: int) -> bool:
-    """Whether the statement at a line makes a new value of `name` from the old one: `kept = torch.cat([kept, out])`."""
-    tree = tree_of(file)
-    return tree is not None and any(
-        _is_named(target, name, attribute)[0] and _mentions(getattr(node, "value", None), name, attribute)
-        for node, _ in _walk(tree, False)
-        if getattr(node, "lineno", 0) == line
-        for target, _ in targets_of(node)
-    )
+                found.append((rank, getattr(node, "lineno", 0), from_itself))
+    return found
 
 
 def loops_around(file: str, first_line: int, line: int) -> tuple[tuple[int, str], ...]:

@@ -98,7 +98,7 @@ def describe(path: list[Any], sizes: Set[int] = frozenset()) -> Holder:
     if container == "dict" and not variable.endswith("]") and state.scope != "cache":
         variable += "[...]"
     scope, owner, file = state.scope, state.owner, state.file
-    renewed = any(renews(file, state.base, state.attribute, line) for line in lines)
+    renewed = bool(lines) and renews(file, state.base, state.attribute, lines)
     text, line = _text(state, variable, container), lines[0] if lines else state.first_line
     name = Holder(
         text, variable, container, scope, owner, file, line, 0, 0, lines, bound=bound, length=length
@@ -286,11 +286,11 @@ def _down(state: _State, above: Any, below: Any, following: Any) -> tuple[_State
         return _cache(above), False
     if kind is types.FunctionType:
         return _function(state, above, below), False
-    if kind is types.CellType:
-        return state, False
     if kind is types.FrameType:
         return _frame(state, above, below), False
-    if issubclass(kind, (types.TracebackType, types.MethodType, types.GeneratorType, functools.partial)):
+    if issubclass(
+        kind, (types.CellType, types.TracebackType, types.MethodType, types.GeneratorType, functools.partial)
+    ):
         return state, False
     if issubclass(kind, BaseException) and type(below) is types.TracebackType:
         return state._replace(via="the exception's traceback"), False

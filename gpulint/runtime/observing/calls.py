@@ -47,62 +47,40 @@ class Calls:
             self._wrap(torch.Tensor, name, f"Tensor.{name}")
 
     def _wrap(self, owner: Any, name: str, what: str) -> None:
-        timed = self._direct if what.startswith("Tensor.") else self._timed
-        self._undo.callback(hooks.wrap(owner, name, functools.partial(timed, what)))
+        self._undo.callback(hooks.wrap(owner, name, functools.partial(self._timed, what)))
 
     def _timed(self, what: str, original: Any) -> Callable[..., Any]:
-        """Counted for the user's line behind the call, whoever calls."""
+        """Counted for the user's line behind the call, whoever calls; a tensor's method where the user's code itself calls, and not
+        torch in an optimizer, say. Loops over tensors call thousands of times: each place is looked up once, and timed only while
+        steps are sampled."""
         frames, cells, clock = self._frames, self._cells, time.perf_counter
-        weigh = self._weighed.get(what, lambda: None)
-
-        def timed(*args: Any, **kwargs: Any) -> Any:
-            caller = sys._getframe(1)
-            before = weigh()
-            begin = clock()
-            try:
-                return original(*args, **kwargs)
-            finally:
-                took = clock() - begin
-                given_back = before - (weigh() or 0) if before is not None else 0
-                self._count(cells.setdefault((what, frames.index(caller)), [0, 0, 0.0, 0]), took, given_back)
-
-        return timed
-
-    def _direct(self, what: str, original: Any) -> Callable[..., Any]:
-        """Counted where the user's code itself calls, and not torch in an optimizer, say. Loops over tensors call
-        thousands of times: each place is looked up once, and timed only while steps are sampled."""
-        frames, cells, clock = self._frames, self._cells, time.perf_counter
+        weigh, direct = self._weighed.get(what, lambda: None), what.startswith("Tensor.")
         # The code is kept: ids are used again
         places: dict[tuple[int, int], tuple[CodeType, list[float] | None]] = {}
 
         def timed(*args: Any, **kwargs: Any) -> Any:
             caller = sys._getframe(1)
             code = caller.f_code
-            known = places.get((id(code), caller.f_lasti))
+            known = places.get((id(code), caller.f_lasti)) if direct else None
             if known is None:
-                users = frames.is_user(code.co_filename)
-                cell = cells.setdefault((what, frames.index(caller)), [0, 0, 0.0, 0]) if users else None
+                counts = not direct or frames.is_user(code.co_filename)
+                cell = cells.setdefault((what, frames.index(caller)), [0, 0, 0.0, 0]) if counts else None
                 known = places[id(code), caller.f_lasti] = (code, cell)
             cell = known[1]
             if cell is None:
                 return original(*args, **kwargs)
+            cell[0] += 1
             if not self.sampling:
-                cell[0] += 1
                 return original(*args, **kwargs)
-            begin = clock()
+            before, begin = weigh(), clock()
             try:
                 return original(*args, **kwargs)
             finally:
-                self._count(cell, clock() - begin, 0)
+                cell[1] += 1
+                cell[2] += clock() - begin
+                cell[3] += before - (weigh() or 0) if before is not None else 0
 
         return timed
-
-    def _count(self, cell: list[float], took: float, given_back: int) -> None:
-        cell[0] += 1
-        if self.sampling:
-            cell[1] += 1
-            cell[2] += took
-            cell[3] += given_back
 
     def stop(self) -> None:
         """Put the originals back."""

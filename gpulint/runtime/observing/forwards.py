@@ -121,8 +121,6 @@ class Forwards:
                 return original(self, *args, **kwargs)
             if state.depth and (self.training or not state.training or forwards.resting):
                 return original(self, *args, **kwargs)
-            if forwards.resting and self.training:
-                return forwards._pass(self, args, kwargs)
             return watch(self, args, kwargs)
 
         return __call__
@@ -131,17 +129,6 @@ class Forwards:
         """Put the original back."""
         self.active = False
         self._undo()
-
-    def _pass(self, module: Any, args: Any, kwargs: Any) -> Any:
-        """Run an outermost module unwatched, and what it calls as well."""
-        state = self._state
-        if self.active and not state.depth:
-            self._comes(module, args, kwargs)
-        state.depth += 1
-        try:
-            return self._original(module, *args, **kwargs)
-        finally:
-            state.depth -= 1
 
     def _comes(self, module: Any, args: Any, kwargs: Any) -> None:
         for position, tensor in enumerate(_tensors([*args, *kwargs.values()])):
@@ -166,14 +153,14 @@ class Forwards:
         if not self.active:
             return self._original(module, *args, **kwargs)
         state = self._state
-        outermost = state.depth == 0
-        if outermost:
+        unwatched = self.resting and bool(module.training)
+        if state.depth == 0:
             self._comes(module, args, kwargs)
         outer_training, state.training = state.training, bool(module.training)
         # Read only where it can tell more: of calls that save nothing the first ones have told it.
         place = (self._frames.index(sys._getframe(1)), type(module).__name__, state.training)
-        known = None if torch.is_grad_enabled() else self._cells.get((*place, False))
-        measured = known is None or known.count < FOLLOWED
+        known = None if torch.is_grad_enabled() or unwatched else self._cells.get((*place, False))
+        measured = not unwatched and (known is None or known.count < FOLLOWED)
         state.depth += 1
         first, before = self._sequence(), self.allocated() if measured else 0
         begin = time.perf_counter()
@@ -183,11 +170,11 @@ class Forwards:
             state.depth -= 1
             state.training = outer_training
         took = time.perf_counter() - begin
-        if known is not None and not measured:
+        if measured:
+            self._note(module, place, out, self.allocated() - before, took, args, first)
+        elif known is not None:
             known.count += 1
             known.seconds += took
-        else:
-            self._note(module, place, out, self.allocated() - before, took, args, first)
         return out
 
     def _note(

@@ -64,7 +64,6 @@ class Probe(Protocol):
 
     name: str
     active: bool = True  # False in a forked process
-    loading: int = 0  # > 0 while a DataLoader makes a batch
     first_use: int = 0  # the site at which CUDA was first used
     crests: Any = None  # where the lines of peaks are asked for
 
@@ -78,6 +77,10 @@ class Probe(Protocol):
 
     def join(self) -> None:
         """Watch the thread that calls this as well."""
+        return None
+
+    def load(self, change: int) -> None:
+        """A DataLoader begins (1) to make a batch on this thread, or ends (-1)."""
         return None
 
     def keep_history(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
@@ -119,6 +120,11 @@ def replays(replayed: Callable[[Any], None]) -> Undo:
     import torch
 
     return around(torch.cuda.CUDAGraph, "replay", after=lambda _, one: replayed(one))
+
+
+def threads(begins: Callable[[], None]) -> Undo:
+    """Call `begins` on each thread of Python's that starts, before all that it does."""
+    return around(threading.Thread, "_bootstrap_inner", before=lambda _: begins())
 
 
 def loaders(

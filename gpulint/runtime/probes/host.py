@@ -14,7 +14,9 @@ import dis
 import linecache
 import os
 import sys
+import threading
 import weakref
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable
 from contextlib import ExitStack
 from types import FrameType
@@ -22,6 +24,7 @@ from typing import Any
 
 import torch
 from torch.utils import _device
+from torch.utils import _python_dispatch as modes
 from torch.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper_subclass
 
 from gpulint.runtime.probes import hooks
@@ -70,13 +73,13 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
         self._forced: int | None = DEVICE if everything else None
         self._table: dict[int, _Ref] = {}
         self._fresh: dict[Any, bool] = {}
-        self._totals: dict[int, int] = {}  # code -> live bytes
+        self._totals: defaultdict[int, int] = defaultdict(int)  # code -> live bytes
         self._series: list[dict[int, int]] = []  # the same at each mark
         self._site_places: dict[int, int] = {}
         self._live = [0, 0, 0]
         self._peaks = [0, 0]  # device alone, device with presumed
         self._tops = Tops()
-        self._process = os.getpid()
+        self._loading: Counter[int] = Counter()  # batches that are made now, by thread
         self._compiles = False  # whether the script asked for torch.compile
         self.crests: Crests | None = None  # where the lines of peaks are asked for
         self._undo = ExitStack()
@@ -150,8 +153,12 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
         self._undo.close()
 
     def join(self) -> None:
-        self.__enter__()  # type: ignore[no-untyped-call]
-        self.adopt()
+        # Where it is entered in inference mode, it is not asked once that has ended: so as early as can be
+        if self.active and all(mode is not self for mode in modes._get_current_dispatch_mode_stack()):
+            modes._push_mode(self)
+
+    def load(self, change: int) -> None:
+        self._loading[threading.get_ident()] += change
 
     def leave(self) -> None:
         self.stop()
@@ -212,7 +219,7 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
 
     def _change(self, code: int, size: int) -> None:
         """Bytes have come, or gone where `size` is negative."""
-        self._totals[code] = self._totals.get(code, 0) + size
+        self._totals[code] += size  # at once, for whatever thread
         live, place = self._live, code % 4
         live[place] += size
         if size > 0 and place != HOST:
@@ -242,7 +249,7 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
     # ------------------------------------------------------------------------------------------------
 
     def _place(self, args: Any, cdata: int, site: int) -> int:
-        if self.loading:
+        if self._loading[threading.get_ident()]:
             return HOST
         place = -1
         for arg in args:  # by hand: for each storage that is born
@@ -311,8 +318,7 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
             allocated=self.allocated(), peak=self.peak(), host_tensors=sum(self._live) - self.allocated()
         )
         # A copy: storages of other threads come and go meanwhile
-        self._totals = {code: size for code, size in self._totals.copy().items() if size}
-        self._series.append(self._totals.copy())
+        self._series.append({code: size for code, size in self._totals.copy().items() if size})
         self.begin_peak("mark")
         return figures
 

@@ -164,20 +164,12 @@ class _Look:
         return self.births.levels or ()
 
     def drift(
-        self,
-        status: Status,
-        total: int,
-        count: int,
-        share: float,
-        steps: int,
-        reason: str,
-        events: int = 0,
+        self, status: Status, total: int, count: int, share: float, steps: int, reason: str, events: int = 0
     ) -> result.Drift:
-        site, place = self.births.site, self.births.place
-        slope = None if self.births.levels is None else slope_of(self.levels)
-        each = total / steps
-        found = result.Drift(site, self.kind, place, status, each, share, steps, total, count, slope, reason)
-        return replace(found, events=events)
+        births, kind = self.births, self.kind
+        slope = None if births.levels is None else slope_of(self.levels)
+        figures = (total / steps, share, steps, total, count, slope, reason)
+        return result.Drift(births.site, kind, births.place, status, *figures, events=events)
 
     def survived(self, eligible: list[int]) -> result.Drift | None:
         births, edges = self.births, self.edges

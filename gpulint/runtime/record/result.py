@@ -443,14 +443,12 @@ class RunResult(Record):
 
 @dataclass(frozen=True, slots=True)
 class Progress(Record):
-    """Sent to the parent at every step boundary. `drift` is allocated now minus allocated when warm-up
-    ended. `waiting` says why the script goes on although enough steps are sampled."""
+    """Sent to the parent at every step boundary. `drift` is allocated now minus allocated when warm-up ended."""
 
     rank: int
     sample: Sample
     wanted: int
     drift: int | None = None
-    waiting: str = ""
 
 
 def count_steps(samples: Iterable[Sample], sampled: bool = False) -> dict[StepKind, int]:

@@ -18,6 +18,7 @@ ROUND = "round of"  # how the names of loops' windows begin
 STRETCH = "stretch of"  # the same of so many steps one after the other, after the sampled ones
 NAMED = attrgetter("file", "line", "variable", "owner")  # what tells a holder from others
 GROWING = ("leak", "filling", "unsettled")
+NO_FURTHER = "grew no further in"  # how the reason begins why growth is none that has stopped
 GONE = 0.5  # of what leaked: where less is left, it was let go of
 
 
@@ -169,7 +170,7 @@ def released(before: Window, now: Window, steps: int, fell: int, last: Later | N
             one = replace(one, status="bounded", reason=reason, limited=False)
         drifts.append(one)
     if drifts == before.drifts and last is not None:
-        reason = f"grew no further in {last.steps} more steps of the same loop"
+        reason = f"{NO_FURTHER} {last.steps} more steps of the same loop"
         drifts = [
             replace(one, status="bounded", reason=reason, limited=False)
             if one.status in GROWING and last.stopped(one.bytes_per_step)
