@@ -1,10 +1,12 @@
-"""What the benchmarks share: measuring a command, describing the machine, printing a table."""
+"""What the benchmarks share: measuring a command, describing the machine, writing results, printing a table."""
 
 from __future__ import annotations
 
 import datetime
+import json
 import os
 import platform
+import re
 import shutil
 import signal
 import subprocess
@@ -12,7 +14,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -166,3 +168,33 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
         for row in cells
     ]
     return "\n".join([lines[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *lines[1:]])
+
+
+def about(device: str) -> dict[str, Any]:
+    """The machine, torch and the card: asked in a process of its own, which takes its context with it."""
+    ask = (
+        "import json, torch; there = torch.cuda.is_available();"
+        "print(json.dumps({'torch': torch.__version__, 'cuda': torch.version.cuda,"
+        "'device_name': torch.cuda.get_device_name() if there else '',"
+        "'cards': [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]}))"
+    )
+    from gpulint import __version__
+
+    done = subprocess.run([sys.executable, "-c", ask], stdout=subprocess.PIPE, check=True, text=True)
+    told = {"device": device, **json.loads(done.stdout)}
+    return {"hardware": hardware(), "environment": told, "gpulint": __version__}
+
+
+def result_path(kind: str, record: Mapping[str, Any]) -> Path:
+    """`benchmarks/results/<kind>-<gpu>-<date>.json`."""
+    told = record.get("environment")
+    name = told.get("device_name") if isinstance(told, dict) and told.get("device") == "cuda" else ""
+    card = re.sub(r"[^a-z0-9]+", "-", str(name or "cpu").lower()).strip("-")
+    return HERE / "results" / f"{kind}-{card}-{datetime.date.today().isoformat()}.json"
+
+
+def write(path: Path, record: Any) -> None:
+    """Write results down, without the machine's own path of Python."""
+    text = json.dumps(record, indent=1, default=str).replace(sys.executable, "python")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text + "\n", encoding="utf-8")

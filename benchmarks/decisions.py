@@ -1,6 +1,6 @@
 """How many of the analysis's decisions the quick tests would miss.
 
-Every condition in the analysis, and in the detectors of the rules, is there because some program needs it, and a test
+Every condition in the analysis, and in the rules, is there because some program needs it, and a test
 should say which. This takes decisions at random, spoils each of them alone and asks the labelled programs and the rules'
 pages, all of `make quick` that goes through the analysis, until one gives another answer:
 

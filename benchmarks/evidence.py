@@ -25,8 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from _measure import HERE, hardware, table
-from _parts import result_path, write
+from _measure import HERE, hardware, result_path, table, write
 from evidence_cases import PROCESS_CASES, all_cases
 from evidence_cases.processes import ProcessCase
 from evidence_cases.setup import FULL, QUICK, Case, Maker, Setup, Size

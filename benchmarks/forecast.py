@@ -24,8 +24,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from _measure import HERE, table
-from _parts import write
+from _measure import HERE, table, write
 
 WORKLOADS = {  # and their batch sizes
     "mlp": (256, 1024), "resnet50_amp": (32, 64), "gpt2_fp32": (2, 4), "gpt2_bf16": (4, 8),

@@ -23,8 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from _measure import table
-from _parts import about, write
+from _measure import about, table, write
 from _scripts import Script
 from _scripts import table as entries
 from public_scripts import Bench, described

@@ -35,8 +35,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from _measure import HERE, Run, find_script, hardware, run_measured, table
-from _parts import write
+from _measure import HERE, Run, find_script, hardware, run_measured, table, write
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "gpulint-benchmarks"
 

@@ -24,8 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from _measure import table
-from _parts import about, write
+from _measure import about, table, write
 from _scripts import SCRIPTS, SCRIPTS_WITH_FIXES, missing
 from public_scripts import Bench
 from verify_fixtures import FIXTURES, scripts

@@ -19,8 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from _measure import HERE, hardware, table
-from _parts import result_path, write
+from _measure import HERE, hardware, result_path, table, write
 from gpulint.rules import all_rules
 
 from gpulint.findings import Finding, Severity

@@ -6,10 +6,10 @@ a marked one: a program that ran before a fix and mixes them after it is told.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import torch
+from recording import tensors_in
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
@@ -37,14 +37,6 @@ def mark(module: nn.Module) -> nn.Module:
     return module
 
 
-def _tensors(value: Any, depth: int = 3) -> Iterator[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, (list, tuple, dict)) and depth:
-        for part in value.values() if isinstance(value, dict) else value:
-            yield from _tensors(part, depth - 1)
-
-
 class PretendedCard(TorchFunctionMode):
     """Everything asked for on a GPU is made on the CPU, and marked."""
 
@@ -58,7 +50,7 @@ class PretendedCard(TorchFunctionMode):
             return _marked(torch.Tensor.to(moved, *rest, **kwargs) if func is torch.Tensor.to else moved)
         if func is torch.Tensor.cpu or (func is torch.Tensor.to and any(is_device(v, "cpu") for v in args)):
             return _marked(args[0].clone(), False)
-        given = [tensor for tensor in _tensors((args, kwargs)) if name not in _ELSEWHERE]
+        given = [tensor for tensor in tensors_in((args, kwargs)) if name not in _ELSEWHERE]
         on_card = any(map(is_marked, given))
         if name == "numpy" and on_card:
             raise TypeError("can't convert cuda:0 device type tensor to numpy.")
@@ -72,7 +64,7 @@ class PretendedCard(TorchFunctionMode):
             return torch.device("cuda") if on_card else made
         if name == "is_cuda" or (name == "__get__" and made is False and "is_cuda" in str(func)):
             return on_card
-        for tensor in _tensors(made):
+        for tensor in tensors_in(made):
             if asked or (on_card and not is_marked(tensor)):
                 setattr(tensor, _MARK, True)
         return made

@@ -71,13 +71,10 @@ def config(**keys: object) -> Config:
     [
         ({}, ["GPU101", "GPU102"]),
         ({"select": ["ALL"]}, ["GPU101", "GPU102", "GPU901"]),
-        ({"select": ["GPU102"]}, ["GPU102"]),
         ({"select": ["GPU1"], "ignore": ["GPU101"]}, ["GPU102"]),
         ({"select": ["GPU101"], "ignore": ["GPU1"]}, ["GPU101"]),
-        ({"select": ["GPU000"]}, []),
-        ({"extend_select": ["GPU001"], "ignore": ["GPU1", "GPU9"]}, []),
-        ({"extend_select": ["GPU901"]}, ["GPU101", "GPU102", "GPU901"]),
         ({"extend_select": ["GPU9"], "ignore": ["GPU10"]}, ["GPU901"]),
+        ({"extend_select": ["GPU001"], "ignore": ["GPU1", "GPU9"]}, []),
     ],
 )
 def test_selection(keys: dict[str, object], expected: list[str]) -> None:
@@ -94,16 +91,10 @@ def test_the_command_line_outranks_the_file() -> None:
     ("keys", "overrides", "place"),
     [
         ({"select": []}, Overrides(), "select: names no rule"),
-        ({"select": [""]}, Overrides(), 'select: "" is no rule'),
         ({"ignore": [" "]}, Overrides(), 'ignore: " " is no rule'),
         ({"ignore": ["ALL"]}, Overrides(), "ignore: leaves no rule in force"),
-        ({"ignore": ["GPU1"]}, Overrides(), "ignore: leaves no rule in force"),
-        ({}, Overrides(ignore=("ALL",)), "--ignore: leaves no rule in force"),
-        ({}, Overrides(select=()), "--select: leaves no rule in force"),
-        ({}, Overrides(select=("GPU1",), ignore=("GPU1",)), "--ignore: leaves no rule in force"),
         ({"select": ["GPU101"]}, Overrides(ignore=("GPU101",)), "--ignore: leaves no rule in force"),
         ({}, Overrides(target_torch="nonsense"), '--target-torch: expected a version such as "2.4"'),
-        ({}, Overrides(target_torch=""), '--target-torch: expected a version such as "2.4"'),
     ],
 )
 def test_what_would_check_nothing_is_refused(
@@ -229,12 +220,9 @@ def some(code: str, fix: Fix | None = None) -> Finding:
     [
         ({}, Overrides(), ["GPU101", "GPU102", "GPU901"]),
         ({"fixable": ["GPU1"]}, Overrides(), ["GPU101", "GPU102"]),
-        ({"fixable": ["GPU1"], "unfixable": ["GPU101"]}, Overrides(), ["GPU102"]),
-        ({"fixable": ["GPU101"], "unfixable": ["GPU1"]}, Overrides(), ["GPU101"]),
         ({"unfixable": ["ALL"]}, Overrides(), []),
-        ({"unfixable": ["held-graph"]}, Overrides(unfixable=("GPU9",)), ["GPU102"]),
         ({"unfixable": ["ALL"]}, Overrides(fixable=("GPU101",)), ["GPU101"]),
-        ({}, Overrides(settings=('unfixable = ["GPU1"]',)), ["GPU901"]),
+        ({"unfixable": ["held-graph"]}, Overrides(unfixable=("GPU9",)), ["GPU102"]),
     ],
 )
 def test_rules_whose_fixes_are_applied(
@@ -257,8 +245,6 @@ def test_settings_of_the_command_line_stand_between_its_options_and_the_file() -
     ("text", "message"),
     [
         ("selct = []", '--config: selct: unknown key; did you mean "select"?'),
-        ("ignore = [GPU1]", "--config: ignore = [GPU1] is not valid TOML"),
-        ('ignore = ["GPU777"]', '--config: ignore: unknown rule "GPU777"'),
         ('extend = "a.toml"', "--config: extend: needs a file"),
     ],
 )

@@ -112,15 +112,6 @@ def test_every_command_and_option_exists(page: Path, line: str) -> None:
     parse(words(line))
 
 
-def test_a_wrong_option_is_found() -> None:
-    with pytest.raises(click.UsageError):
-        parse(["check", "--selekt", "GPU1", "src"])
-    with pytest.raises(click.UsageError):
-        parse(["--output-format", "yaml", "src"])
-    with pytest.raises(click.UsageError):
-        parse(["gpu", "kill", "--all"])
-
-
 def options_of_the_plugin() -> set[str]:
     """What pytest knows with the plugin, its own options included."""
     done = subprocess.run(
@@ -279,36 +270,6 @@ def test_figures_of_a_reading_are_those_of_its_data(reading: Path) -> None:
     here = rf"of {told.total()} places [^.;]*it told {told.total() - told[None]}, {told['high']}"
     assert bool(re.search(here, readme)) is is_of_the_last_two
     assert re.search(rf"{told.total() - told[None]} of them were told, {told['high']} by default", measured)
-
-
-def test_figures_of_the_reading_are_those_of_its_data() -> None:
-    measured = " ".join((ROOT / "docs/measured.md").read_text(encoding="utf-8").split())
-    data = json.loads((RESULTS / "one-engine-first-reading-2026-11-28.json").read_text())
-    for when in ("before", "confidence"):
-        judged = Counter((one[when], one["verdict"]) for one in data["findings"])
-        cells = ("/".join(str(judged[level, one]) for one in VERDICTS) for level in ("high", "medium", "low"))
-        assert f"| {' | '.join(cells)} |" in measured
-    told = [one for one in data["findings"] if one["confidence"]]
-    fixes = Counter(one["fix_ok"] for one in told if one["fix"] == "safe" and one["fix_ok"] is not None)
-    assert f"{fixes[False]} of {fixes.total()} safe fixes" in measured
-
-
-@pytest.mark.parametrize(
-    "reading",
-    [*RESULTS.glob("*-reading-*.json"), *RESULTS.glob("*-engines-*.json")],
-    ids=lambda path: path.stem,
-)
-def test_readings_have_one_form(reading: Path) -> None:
-    """`confidence` is what is told of a place, None for nothing; `before` is that of the rules beside which these were read."""
-    data = json.loads(reading.read_text(encoding="utf-8"))
-    assert data.keys() >= {"what", "date", "commit", "repositories", "findings"}
-    assert all(one["repository"] and one["commit"] for one in data["repositories"])
-    named = {one["repository"] for one in data["repositories"]}
-    for one in data["findings"]:
-        assert one.keys() >= {"repository", "path", "line", "code", "confidence", "verdict", "why"}
-        assert one["repository"] in named
-        assert one["verdict"] in VERDICTS
-        assert {one["confidence"], one.get("before")} <= {"high", "medium", "low", None}
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)

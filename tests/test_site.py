@@ -1,4 +1,4 @@
-"""The documentation site, built for real and opened in a real browser."""
+"""The documentation site, built for real."""
 
 from __future__ import annotations
 
@@ -8,14 +8,9 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from html.parser import HTMLParser
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -156,24 +151,6 @@ def test_the_report_of_a_real_run(site: Path) -> None:
         assert "assets/report.html" in read(site / page).fetched
 
 
-def test_what_others_show_of_the_site(site: Path) -> None:
-    """Icon, repository, and the picture for pages that link here."""
-    start = (site / "index.html").read_text(encoding="utf-8")
-    assert '<link rel="icon" href="assets/logo.svg">' in start
-    assert 'property="og:image" content="https://gpulint.readthedocs.io/assets/social.png"' in start
-    assert (site / "assets/social.png").stat().st_size < 200_000
-    assert "https://github.com/gpulint/gpulint" in read(site / "index.html").links
-
-
-def test_the_pages_for_contributors(site: Path) -> None:
-    page = read(site / "contributing.html").links
-    assert "architecture.html" in page
-    assert "https://github.com/gpulint/gpulint/blob/main/tests/test_cases.py" in page
-    assert {"contributing.html", "architecture.html", "writing-a-rule.html"} <= set(
-        read(site / "index.html").links
-    )
-
-
 def test_rules_by_symptom(site: Path) -> None:
     """The page by symptom names every rule that is about memory running out."""
     named = (site / "out-of-memory.html").read_text(encoding="utf-8")
@@ -215,161 +192,3 @@ def test_a_broken_link_fails_the_build_and_nothing_else_does(built: Built) -> No
 def test_a_new_page_joins_the_navigation(site: Path) -> None:
     assert ADDED in read(site / "index.html").links
     assert "rules/GPU101.html" in read(site / ADDED).links
-
-
-# -- in a browser --------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def address(site: Path) -> Iterator[str]:
-    """Where the site is served."""
-    served = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site)))
-    threading.Thread(target=served.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{served.server_port}"
-    served.shutdown()
-    served.server_close()
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    """Below `/bare` the same site with nothing to search in: every page that is opened would read all of it."""
-
-    def translate_path(self, path: str) -> str:
-        return super().translate_path(path.removeprefix("/bare"))
-
-    def do_GET(self) -> None:
-        if not self.path.startswith("/bare/search/search_index.json"):
-            return super().do_GET()
-        whole = json.loads(Path(self.translate_path(self.path)).read_text(encoding="utf-8"))
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.end_headers()
-        self.wfile.write(json.dumps({**whole, "docs": []}).encode())
-        return None
-
-    def log_message(self, *arguments: Any) -> None:
-        pass
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A Chromium that notes its console and every request, and reaches no host besides this machine."""
-    pytest.importorskip("selenium", reason="selenium is not installed")
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    driver = shutil.which("chromedriver")
-    if program is None or driver is None:
-        pytest.skip(
-            "no Chromium with its driver is installed (Debian: apt-get install chromium chromium-driver)"
-        )
-    options = webdriver.ChromeOptions()
-    options.binary_location = program
-    for option in (
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-dev-shm-usage",
-        "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-        f"--user-data-dir={tmp_path_factory.mktemp('profile')}",
-    ):
-        options.add_argument(option)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    opened = webdriver.Chrome(options=options, service=Service(driver))
-    opened.set_page_load_timeout(60)
-    yield opened
-    opened.quit()
-
-
-def requests(browser: Any) -> list[str]:
-    """The addresses asked for since the last call, other than those within a page (`data:`, `blob:`)."""
-    events = (json.loads(entry["message"])["message"] for entry in browser.get_log("performance"))
-    asked = [
-        event["params"]["request"]["url"]
-        for event in events
-        if event["method"] == "Network.requestWillBeSent"
-    ]
-    return [url for url in asked if url.startswith(("http", "file", "ws"))]
-
-
-def complaints(browser: Any) -> list[str]:
-    """What the console says since the last call. A browser asks for /favicon.ico where a page names no icon."""
-    lines = [
-        entry["message"] for entry in browser.get_log("browser") if entry["level"] in ("WARNING", "SEVERE")
-    ]
-    return [line for line in lines if "/favicon.ico" not in line]
-
-
-def emulate(browser: Any, address: str, width: int, scheme: str) -> None:
-    """A screen so wide, in CSS pixels, whose owner wants this colour scheme and has not been here before."""
-    browser.get("about:blank")  # an open page of the site would write its colour scheme down again
-    stored = {"origin": address, "storageTypes": "all"}
-    browser.execute_cdp_cmd("Storage.clearDataForOrigin", stored)
-    screen = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
-    feature = {"name": "prefers-color-scheme", "value": scheme}
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
-
-
-# What of a page is cut off at the screen's edge, or has to be moved to be read. Code blocks are moved, in their own frame.
-CLIPPED = """
-const wide = document.documentElement.clientWidth + 1;
-return [...document.querySelectorAll("article table, article img, article iframe, article .md-typeset__scrollwrap, article :not(pre) > code")]
-  .filter((item) => item.getBoundingClientRect().right > wide
-    || item.matches("table, .md-typeset__scrollwrap") && item.scrollWidth > item.clientWidth + 1)
-  .map((item) => item.tagName + " " + item.innerText.slice(0, 60));
-"""
-LOOK = """
-const style = (name) => getComputedStyle(document.querySelector(name));
-return {
-  heading: document.querySelector("article h1").innerText.trim(),
-  width: document.documentElement.scrollWidth,
-  scheme: document.body.dataset.mdColorScheme,
-  header: style(".md-header").backgroundColor,
-  shown: document.querySelector("article").getBoundingClientRect().height,
-};
-"""
-
-
-@pytest.mark.parametrize(("width", "scheme"), [(400, "light"), (1280, "dark")])
-def test_every_page_renders(browser: Any, address: str, site: Path, width: int, scheme: str) -> None:
-    emulate(browser, address, width, scheme)
-    requests(browser), complaints(browser)
-    for page in pages(site):
-        if re.fullmatch(r"rules/GPU\d{3}/index.html", page):
-            continue
-        browser.get(f"{address}/bare/{page}")
-        seen = browser.execute_script(LOOK)
-        assert seen["heading"], page
-        assert seen["shown"] > 50, page
-        assert seen["width"] <= width, f"{page} is wider than the screen"
-        assert seen["scheme"] == {"light": "default", "dark": "slate"}[scheme], page
-        assert seen["header"] != "rgba(0, 0, 0, 0)", f"{page} has no style"
-        assert browser.execute_script(CLIPPED) == [], page
-    assert complaints(browser) == []
-    asked = requests(browser)
-    assert asked
-    assert [url for url in asked if not url.startswith(address)] == []
-
-
-@pytest.mark.parametrize("how", ["served", "from the disk"])
-def test_the_search_finds_a_rule(browser: Any, address: str, site: Path, how: str) -> None:
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    emulate(browser, address, 1280, "light")
-    requests(browser), complaints(browser)
-    browser.get(f"{address if how == 'served' else site.as_uri()}/index.html?q=retain_graph")
-    script = "return [...document.querySelectorAll('.md-search-result__link')].map((link) => link.href)"
-    found = WebDriverWait(browser, 30).until(lambda driver: driver.execute_script(script))
-    assert any("/rules/GPU301.html" in link for link in found), found
-    assert complaints(browser) == []
-    start = address if how == "served" else site.as_uri()
-    assert [url for url in requests(browser) if not url.startswith(start)] == []
-
-
-def test_the_address_that_findings_carry_opens_the_page(browser: Any, address: str) -> None:
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    browser.get(f"{address}/rules/GPU101")
-    WebDriverWait(browser, 30).until(lambda driver: driver.current_url == f"{address}/rules/GPU101.html")
-    assert "GPU101 held-graph" in browser.title

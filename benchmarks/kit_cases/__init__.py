@@ -1,7 +1,10 @@
-"""What the sections of kit_gpu.py share: their register, and a small model on the device."""
+"""What the sections of kit_gpu.py share: their register, Python in a process of its own, and a small model on the device."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,6 +27,14 @@ def section(
         return function
 
     return register
+
+
+def python(*words: str | Path, limit: float = 200.0, **variables: str) -> subprocess.CompletedProcess[str]:
+    """This interpreter with these arguments and variables and gpulint importable; what it printed is kept."""
+    paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    env = {**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1", **variables}
+    command = [sys.executable, *map(str, words)]
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=limit)
 
 
 def device() -> str:

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from _parts import environment, python
 
 from gpulint import memory
-from kit_cases import MIB, STEPS, allocated, section, trained
+from kit_cases import MIB, STEPS, allocated, python, section, trained
 
 # -- clearing, figures -------------------------------------------------------------------------------------------
 
@@ -301,7 +300,7 @@ def other_backend() -> dict[str, Any]:
         "last = guard.last; print(json.dumps(None if last is None else"
         " {'kind': last.diagnosis.kind, 'lines': last.lines(), 'held_after': last.cleared.allocated}))"
     )
-    done = python("-c", code, env=environment(PYTORCH_CUDA_ALLOC_CONF="backend:cudaMallocAsync"))
+    done = python("-c", code, PYTORCH_CUDA_ALLOC_CONF="backend:cudaMallocAsync")
     lines = done.stdout.strip().splitlines()
     return {"outcome": json.loads(lines[-1]) if lines else None, "stderr": done.stderr[-2000:]}
 
@@ -330,7 +329,7 @@ def configure() -> dict[str, Any]:
     )
     found: dict[str, Any] = {}
     for name, code in codes.items():
-        done = python("-c", f"from gpulint import memory; {code}{tail}", env=environment())
+        done = python("-c", f"from gpulint import memory; {code}{tail}")
         lines = done.stdout.strip().splitlines()
         if done.returncode == 0 and lines:
             found[name] = {**json.loads(lines[-1]), "stderr": done.stderr.strip()[-400:]}

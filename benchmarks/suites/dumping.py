@@ -17,7 +17,6 @@ def pytest_terminal_summary(config: pytest.Config) -> None:
             "looked_at": told.looked_at,
             "leftovers": [one.to_json() for one in told.leftovers],
             "peaks": {key.subject: peak.to_json() for key, peak in told.peaks.measured.items()},
-            "cards": sorted({key.card for key in told.peaks.measured}),
             "held": {
                 test: one.to_json() if one is not None else None for test, one in told.peaks.held.items()
             },

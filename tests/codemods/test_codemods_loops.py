@@ -20,36 +20,6 @@ def changed(text: str) -> list[str]:
     ]
 
 
-def test_what_a_loop_over_steps_does_now_and_then() -> None:
-    found = changed(
-        """
-        import torch
-
-        @torch.no_grad()
-        def estimate_loss():
-            for k in range(5):
-                losses = model(get_batch())
-
-        while True:
-            if step % interval == 0 and master:
-                losses = estimate_loss()
-                if losses < best:
-                    checkpoint = {"model": model.state_dict()}
-                    torch.save(checkpoint, "ckpt.pt")
-            for micro_step in range(4):
-                scaler.scale(model(x)).backward()
-            scaler.step(optimizer)
-            step += 1
-            if step > most:
-                break
-        """
-    )
-    assert "losses = estimate_loss() > memory_run.validation()" in found
-    assert 'torch.save(checkpoint, "ckpt.pt") > memory_run.checkpoint()' in found
-    assert "scaler.step(optimizer) > memory_run.step()" in found
-    assert not [line for line in found if "epoch" in line]
-
-
 WORDS = """
     import torch
 
@@ -89,18 +59,6 @@ def test_steps_in_a_function_that_the_epochs_call() -> None:
         "memory_run.end()",
     ]
     assert found[0].startswith("p.data.add_")  # after both branches, whichever steps
-
-
-@pytest.mark.parametrize("more", ["train()\n", "if __name__ == '__main__':\n        train()\n"])
-def test_not_where_the_function_runs_without_a_monitor(more: str) -> None:
-    found = str(changed(WORDS + f"\n    {more}"))
-    assert "memory_run.step()" not in found
-    assert "optimizer_steps=True" in found
-
-
-def test_not_where_the_monitor_is_local_to_another_function() -> None:
-    inside = WORDS.replace("for epoch", "def main():\n      for epoch").replace("\n        ", "\n          ")
-    assert "memory_run.step()" not in str(changed(inside.replace("\n      for", "\n      for")))
 
 
 def test_parameters_that_are_updated_by_hand() -> None:
@@ -200,30 +158,6 @@ def test_a_run_goes_on_after_the_handlers_of_its_try() -> None:
     # What cleans up and passes the error on ends the program, where the Monitor ends by itself; so does one of two.
     for text in (caught.replace("except KeyboardInterrupt", "finally"), caught.replace(loop, loop + loop)):
         assert "stopped" not in transform("monitor", textwrap.dedent(text)).partition("memory_run.end()")[0]
-
-
-def test_epochs_that_call_the_steps_through_another_function() -> None:
-    found = changed(
-        """
-        def train(model):
-            for x in loader:
-                model(x).sum().backward()
-                optimizer.step()
-
-        def one_epoch(model):
-            model.train()
-            train(model)
-
-        def main():
-            for epoch in range(3):
-                one_epoch(model)
-
-        def folds():
-            for fold in range(5):
-                main()
-        """
-    )
-    assert [line.partition(" > ")[0] for line in found if "Monitor" in line] == ["def main():"]
 
 
 ELSEWHERE = """

@@ -103,18 +103,6 @@ def test_a_gpu_that_is_not_there() -> None:
     assert done.stdout.count("\n") > 5
 
 
-@pytest.mark.gpu
-@pytest.mark.skipif(not gpu(), reason="needs a CUDA device")
-def test_model_and_gpu_agree() -> None:
-    for scenario in standard():
-        for setting in ("", "expandable_segments:True", "max_split_size_mb:2048"):
-            model, real = experiment.in_model(scenario, setting), experiment.on_gpu(scenario, setting)
-            assert not real.error, real.error
-            assert model.succeeded == real.succeeded
-            assert model.peak_allocated == pytest.approx(real.peak_allocated, rel=0.01)
-            assert model.peak_reserved == pytest.approx(real.peak_reserved, rel=0.03)
-
-
 def of(setting: str, fits: bool, reserved: int, scenario: str = "a") -> experiment.Outcome:
     return experiment.Outcome(scenario, setting, "model", fits, 1 * MIB, reserved * MIB)
 

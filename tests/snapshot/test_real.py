@@ -20,7 +20,6 @@ from gpulint.snapshot.reading import read
 from gpulint.snapshot.recording import Lines
 from gpulint.snapshot.usage import Usage, usage_of
 from gpulint.snapshot.whatif import SENSIBLE, what_if
-from gpulint.units import format_bytes
 
 HERE = Path(__file__).parent
 [RESULTS] = sorted((HERE.parents[1] / "benchmarks" / "results").glob("snapshots-nvidia-*.json"))
@@ -175,17 +174,3 @@ def _event(data: dict[str, Any], action: str) -> dict[str, Any]:
         entry for entry in data["device_traces"][0] if entry["action"] == action and entry.get("frames")
     )
     return found
-
-
-def test_the_page_has_the_figures_of_the_results() -> None:
-    """docs/snapshot.md, the table under "Measured": what was reserved under each setting."""
-    page = (HERE.parents[1] / "docs" / "snapshot.md").read_text()
-    rows = json.loads(RESULTS.read_text())["predictions"]
-    programs = list(dict.fromkeys(row["workload"] for row in rows))
-    for settings in SENSIBLE:
-        real = {row["workload"]: row["real_reserved"] for row in rows if row["setting"] == settings}
-        figures = " | ".join(format_bytes(real[program]) for program in programs)
-        said = f"`{settings.replace(',', ', ')}`" if settings else "default"
-        assert f"| {said} | {figures} |" in page
-    exact = sum(row["predicted_reserved"] == row["real_reserved"] for row in rows)
-    assert f"Of {len(rows)} predictions of the most that is reserved, {exact} were exact to the byte" in page

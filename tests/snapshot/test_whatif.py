@@ -114,14 +114,6 @@ def test_other_cards(tmp_path: Path) -> None:
     assert all(memory_of(card.lower()) for card in MEMORY)
 
 
-def test_streams_do_not_serve_one_another(tmp_path: Path) -> None:
-    program = Program()
-    program.free(program.malloc(60 * MIB, STEP, stream=7))
-    program.malloc(60 * MIB, STEP)
-    [outcome] = what_if(recorded(program, tmp_path), 0, [""]).outcomes
-    assert outcome.peak_reserved == 120 * MIB
-
-
 def test_what_cannot_be_played_is_said(tmp_path: Path) -> None:
     program = Program(recording=False)
     program.malloc(60 * MIB, STEP)

@@ -29,8 +29,8 @@ class Plant:
 
 
 def plant(name: str, body: str, old: str, new: str) -> Plant:
-    """`body` may name what many have: a line `MODEL` or `GAN`, and `UPDATE` within the loop."""
-    script = HEAD + body.replace("MODEL\n", MODEL).replace("GAN\n", GAN).replace("    UPDATE\n", UPDATE)
+    """`body` may name what many have: a line `MODEL`, and `UPDATE` within the loop."""
+    script = HEAD + body.replace("MODEL\n", MODEL).replace("    UPDATE\n", UPDATE)
     assert script.count(old) == 1, f"{name}: {old!r} stands {script.count(old)} times in the script"
     return Plant(name, script, old, new)
 
@@ -44,27 +44,8 @@ UPDATE = """\
     loss.backward()
     optimizer.step()
 """
-GAN = """\
-G = nn.Linear(16, 16)
-D = nn.Sequential(nn.Linear(16, 8), nn.ReLU(), nn.Linear(8, 1))
-og, od = torch.optim.Adam(G.parameters()), torch.optim.Adam(D.parameters())
-"""
 
 PLANTS = [
-    plant(
-        "detached term of a sum",
-        """\
-MODEL
-for step in range(25):
-    out = model(x)
-    penalty = out.square().mean()
-    loss = F.cross_entropy(out, y) + 0.1 * penalty
-    UPDATE
-    print(f"{loss.item():.4f}")
-""",
-        "0.1 * penalty\n",
-        "0.1 * penalty.detach()\n",
-    ),
     plant(
         "detached penalty that is hardly seen",
         """\
@@ -97,75 +78,6 @@ for step in range(25):
         "losses.append(head(out).square().mean().item())",
     ),
     plant(
-        "accumulated loss that is backwarded later",
-        """\
-MODEL
-total = 0.0
-for step in range(50):
-    loss = F.cross_entropy(model(x + step), y)
-    total = total + loss
-    if step % 2:
-        optimizer.zero_grad()
-        total.backward()
-        optimizer.step()
-        total = 0.0
-""",
-        "total = total + loss",
-        "total = total.detach() + loss if step % 2 else total + loss",
-    ),
-    plant(
-        "D(fake.detach()) with a shared output",
-        """\
-GAN
-for step in range(25):
-    fake = G(torch.randn(8, 16))
-    score = D(fake)
-    loss_d = F.softplus(score).mean() + F.softplus(-D(x)).mean()
-    od.zero_grad()
-    loss_d.backward(retain_graph=True, inputs=list(D.parameters()))
-    loss_g = F.softplus(-score).mean()
-    og.zero_grad()
-    loss_g.backward(inputs=list(G.parameters()))
-    od.step()
-    og.step()
-""",
-        "score = D(fake)",
-        "score = D(fake.detach().requires_grad_()) + 0 * fake.mean()",
-    ),
-    plant(
-        "generator under no_grad whose loss comes later",
-        """\
-GAN
-for step in range(25):
-    fake = G(torch.randn(8, 16))
-    loss_d = F.softplus(D(fake)).mean() + F.softplus(-D(x)).mean()
-    od.zero_grad()
-    loss_d.backward(retain_graph=True)
-    od.step()
-    og.step()
-    G.zero_grad()
-""",
-        "D(fake)).mean() +",
-        "D(fake.detach())).mean() +",
-    ),
-    plant(
-        "no_grad over an HMC step",
-        """\
-q = torch.zeros(16, requires_grad=True)
-mean = x.mean(0)
-sampler = torch.optim.SGD([q], lr=0.1)
-def energy(q):
-    return ((q - mean) ** 2).sum()
-for step in range(25):
-    p = torch.randn(16)
-    grad = torch.autograd.grad(energy(q), q)[0]
-    q.grad = grad - 0.1 * p
-    sampler.step()
-""",
-        "    return ((q - mean) ** 2).sum()",
-        "    with torch.no_grad():\n        return ((q - mean) ** 2).sum()",
-    ),
-    plant(
         "no_grad over HMC that catches its failure",
         """\
 q = torch.zeros(16, requires_grad=True)
@@ -182,41 +94,6 @@ for step in range(25):
 """,
         "    return ((q - mean) ** 2).sum()",
         "    with torch.no_grad():\n        return ((q - mean) ** 2).sum()",
-    ),
-    plant(
-        "no_grad over an attack in eval mode",
-        """\
-MODEL
-def attack(x):
-    model.eval()
-    adv = x.clone().requires_grad_()
-    score = F.cross_entropy(model(adv), y)
-    if not score.requires_grad:
-        return x
-    grad = torch.autograd.grad(score, adv)[0]
-    model.train()
-    return (x + 0.1 * grad.sign()).detach()
-for step in range(25):
-    loss = F.cross_entropy(model(attack(x)), y)
-    UPDATE
-""",
-        "def attack(x):",
-        "@torch.no_grad()\ndef attack(x):",
-    ),
-    plant(
-        "create_graph left out of a gradient penalty",
-        """\
-GAN
-for step in range(25):
-    z = x.clone().requires_grad_()
-    grad = torch.autograd.grad(D(z).sum(), z, create_graph=True)[0]
-    loss = ((grad.norm(dim=1) - 1) ** 2).mean() + D(x).mean()
-    od.zero_grad()
-    loss.backward()
-    od.step()
-""",
-        "create_graph=True",
-        "create_graph=False",
     ),
     plant(
         "MAML without second order",
@@ -236,23 +113,6 @@ for step in range(25):
         "fast = w - 0.5 * grad.detach()",
     ),
     plant(
-        "closure of LBFGS under no_grad",
-        """\
-model = nn.Linear(16, 4)
-optimizer = torch.optim.LBFGS(model.parameters(), max_iter=3)
-def closure():
-    optimizer.zero_grad()
-    loss = F.cross_entropy(model(x), y)
-    if loss.requires_grad:
-        loss.backward()
-    return loss
-for step in range(25):
-    optimizer.step(closure)
-""",
-        "    loss = F.cross_entropy(model(x), y)\n    if",
-        "    with torch.no_grad():\n        loss = F.cross_entropy(model(x), y)\n    if",
-    ),
-    plant(
         "closure that returns a number",
         """\
 model = nn.Linear(16, 4)
@@ -267,20 +127,6 @@ for step in range(25):
 """,
         "    loss.backward()\n    return loss",
         "    loss.backward()\n    return round(loss.item(), 3)",
-    ),
-    plant(
-        "no_grad over a checkpointed part",
-        """\
-MODEL
-from torch.utils.checkpoint import checkpoint
-first, last = model[:2], model[2:]
-for step in range(25):
-    hidden = checkpoint(first, x, use_reentrant=False)
-    loss = F.cross_entropy(last(hidden), y)
-    UPDATE
-""",
-        "    hidden = checkpoint(first, x, use_reentrant=False)",
-        "    with torch.no_grad():\n        hidden = checkpoint(first, x, use_reentrant=False)",
     ),
     plant(
         "checkpointing that does not keep the random numbers",
@@ -346,22 +192,6 @@ for step in range(25):
 """,
         "    loss.backward()\n",
         "    loss.backward()\n    [p.grad.mul_(1024) for p in model.parameters()]\n",
-    ),
-    plant(
-        "state carried through time and cut",
-        """\
-cell = nn.GRUCell(16, 8)
-head = nn.Linear(8, 4)
-optimizer = torch.optim.SGD([*cell.parameters(), *head.parameters()], lr=0.1)
-for step in range(25):
-    hidden = torch.zeros(8, 8)
-    for t in range(3):
-        hidden = cell(x, hidden)
-    loss = F.cross_entropy(head(hidden), y)
-    UPDATE
-""",
-        "hidden = cell(x, hidden)",
-        "hidden = cell(x, hidden.detach())",
     ),
     plant(
         "zero_grad left out",
@@ -483,22 +313,6 @@ print(model(x).argmax(1).tolist())
         "del model\nprint(model(x)",
     ),
     plant(
-        "a tensor moved away that is indexed with another later",
-        """\
-MODEL
-seen = []
-for step in range(25):
-    out = model(x)
-    loss = F.cross_entropy(out, y)
-    seen.append(out)
-    optimizer.zero_grad()
-    (loss + sum(s.mean() for s in seen[-1:])).backward()
-    optimizer.step()
-""",
-        "seen.append(out)",
-        "seen.append(out.detach().cpu())",
-    ),
-    plant(
         "exit status that tells of a check",
         """\
 MODEL
@@ -512,19 +326,5 @@ sys.exit(0 if kept[-1].requires_grad else 3)
 """,
         "kept.append(loss)",
         "kept.append(loss.detach())",
-    ),
-    plant(
-        "a frozen encoder that a loss goes through",
-        """\
-encoder = nn.Linear(4, 8).requires_grad_(False)
-model = nn.Linear(16, 4)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for step in range(25):
-    loss = F.cross_entropy(model(x), y)
-    loss = loss + encoder(model(x)).square().mean()
-    UPDATE
-""",
-        "    loss = loss + encoder(model(x)).square().mean()",
-        "    with torch.no_grad():\n        match = encoder(model(x)).square().mean()\n    loss = loss + match",
     ),
 ]

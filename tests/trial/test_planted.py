@@ -12,10 +12,6 @@ from gpulint.runtime.parent.runner import Run
 from gpulint.trial.trying import Execute, try_fixes
 
 
-def test_there_are_enough() -> None:
-    assert len({plant.name for plant in PLANTS}) >= 25
-
-
 @pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.name.replace(" ", "-"))
 def test_a_wrong_fix_is_rejected(plant: Plant, execute: Execute, tmp_path: Path) -> None:
     path = tmp_path / "train.py"

@@ -57,12 +57,6 @@ def wrong(bad: set[int]) -> Callable[[set[int]], str]:
     return lambda chosen: "changes the result" if chosen & bad else "pays"
 
 
-def test_one_fix_takes_one_run() -> None:
-    bench = Bench(wrong(set()))
-    assert bench.sort(1) == {1: "pays"}
-    assert (bench.kept, len(bench.known)) == ({1}, 1)
-
-
 def test_each_is_tried_alone_where_there_are_runs() -> None:
     bench = Bench(lambda chosen: "breaks" if 2 in chosen else "pays" if 1 in chosen else "changes nothing")
     assert bench.sort(3) == {1: "pays", 2: "breaks", 3: "changes nothing"}
@@ -91,16 +85,6 @@ def test_what_the_runs_do_not_suffice_for_is_said_and_not_kept() -> None:
     statuses = bench.sort(8)
     assert statuses[3] == "not tried"
     assert all(n not in bench.kept for n, status in statuses.items() if status != "pays")
-
-
-def test_fixes_that_only_pay_together_are_kept_together() -> None:
-    def rule(chosen: set[int]) -> str:
-        return "pays" if {1, 2} <= chosen else "changes nothing"
-
-    bench = Bench(rule)
-    assert bench.sort(2) == {1: "pays", 2: "pays"}
-    assert bench.kept == {1, 2}
-    assert not any(one.alone for one in bench.sorting.judged.values())
 
 
 def test_what_pays_together_is_kept_without_those_that_add_nothing() -> None:
