@@ -10,7 +10,7 @@ from gpulint.analysis.domain.values import Graph
 from gpulint.analysis.queries.effects import place_of
 from gpulint.analysis.queries.grad_mode import GradMode
 from gpulint.analysis.queries.networks.module_mode import ModuleMode
-from gpulint.analysis.queries.networks.runs import Run, modes_within
+from gpulint.analysis.queries.networks.runs import Run, modes_within, ran_within
 from gpulint.analysis.queries.networks.stepped import steps_beside
 from gpulint.analysis.queries.networks.trained import frozen, of_unseen_package
 from gpulint.analysis.queries.raises import old_torch
@@ -55,7 +55,7 @@ def builds_graph(asked: Asked, run: Run, grad: GradMode) -> Iterator[Answer]:
     if seen and "on" not in within:
         yield refuted(Question.GRAPH, "it makes no graph")
     by = _frozen_at(evaluator, run.named, run.where)
-    if by is not None:
+    if by is not None or _is_frozen_within(evaluator, run):
         yield refuted(Question.GRAPH, "the network is frozen")
     if of_unseen_package(evaluator, run.network) and not _is_given_tensors(evaluator, run):
         yield refuted(Question.TENSOR, "it is given no tensor")
@@ -81,6 +81,15 @@ def _frozen_at(evaluator: Evaluator, node: Any, frame: Frame) -> Any:
     if found is None and isinstance(node, ast.Attribute):
         return _frozen_at(evaluator, node.value, frame)
     return found
+
+
+def _is_frozen_within(evaluator: Evaluator, run: Run) -> bool:
+    """Whether all that a network of the project runs of itself is frozen by then, or runs with grad off."""
+    several = list(ran_within(evaluator, run))
+    return bool(several) and all(
+        is_off or (one is not None and _frozen_at(evaluator, one.expression, one.frame) is not None)
+        for is_off, one in several
+    )
 
 
 def _is_given_tensors(evaluator: Evaluator, run: Run) -> bool:
@@ -116,6 +125,8 @@ def trains_beside(asked: Asked, run: Run, mode: ModuleMode) -> bool:
     between by putting the network into eval mode."""
     flow, loops = run.frame.flow, run.frame.flow.loops(run.call)
     beside = steps_beside(asked.steps, run.frame.function, run.call)
+    if mode.mode == "eval" and all(one.within and one.gathers for one in beside):
+        return False  # an attack goes backward in rounds of its own
     if not beside or mode.mode != "eval" or mode.by not in flow.parents:
         return bool(beside)
     at = flow.order[flow.statement_of(mode.by)]

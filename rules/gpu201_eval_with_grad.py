@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.rules._forwards import GRAD_MODES, builds_graph, of_old_torch, trains_beside, under_no_grad
 
+from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.evaluate.frames import settled
 from gpulint.analysis.evaluate.weights import weight
 from gpulint.analysis.project.file import Function
@@ -55,7 +56,7 @@ class EvalWithGrad(Rule):
     Told in doubt where the text around it speaks for it: only its name says that a network runs, or its method is not seen,
     `model.evaluation_step(x)`, and may switch grad off by itself; only a text chooses the phase, `to_do == "train"`; some of
     those who call the function switch grad off, or its class derives from one that is not seen; the result goes to code that
-    is not seen. So is what may be too little to matter: a network of next to no weights, a loop that ends with its first
+    is not seen, or nobody reads it. So is what may be too little to matter: a network of next to no weights, a loop that ends with its first
     round or has a handful, a forward that no loop is seen to run, a function that nothing in the program calls, a network
     that nothing puts on a GPU.
 
@@ -65,7 +66,7 @@ class EvalWithGrad(Rule):
     ## Why is this bad
     With grad enabled the forward saves every activation for a backward that never comes. `model.eval()` changes
     dropout and batch norm, not this. That holds as well beside the training, for a look at the held-out data after the
-    optimizer's step.
+    optimizer's step, and for the forward that scores what an attack has made: the attack needs the gradient of its input, the score does not.
 
     ## What it costs
     A forward of a 4-layer language model peaks at 1.56 GiB with grad and at 1.15 GiB under `no_grad`: 1.36 times. It takes
@@ -303,7 +304,10 @@ def _wanted(asked: Asked, run: Run, what: Outcome, phase: Phase | None) -> Itera
     if not what.is_read_only:
         yield refuted(Question.READS, "its result is used as a tensor, and the network is not in eval mode")
     if all(use.name in _SHAPE for use in what.read):
-        yield refuted(Question.READS, "nothing reads its result, or no more than its shape")
+        used = part or any(consumers(evaluator, run.inner, run.where, "graph"))
+        yield (refuted if used else left_open)(
+            Question.READS, "nothing reads its result, or no more than its shape"
+        )
     found = weight(evaluator, run.network)
     if found.whole and not found.least:
         yield refuted(Question.GRAPH, "as far as it can be seen, it has no weights")

@@ -12,13 +12,14 @@ from gpulint.analysis.evaluate.consumers import consumers, goes_backward_by
 from gpulint.analysis.evaluate.weights import UNSEEN, weight
 from gpulint.analysis.queries.amounts import NARROW, TOY, is_of_one_sample, is_tried_out, of_device, said
 from gpulint.analysis.queries.cover import cover
-from gpulint.analysis.queries.effects import gradients_are_read, origins_of, place_of, uses_since_made
+from gpulint.analysis.queries.effects import gradients_are_read, origins_of, place_of, share, uses_since_made
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.networks.behind import made_of
 from gpulint.analysis.queries.networks.module_mode import module_mode
 from gpulint.analysis.queries.networks.runs import Run, entered, is_of_module, runs
-from gpulint.analysis.queries.networks.stepped import all_made, is_in_step, share, trained_by
+from gpulint.analysis.queries.networks.stepped import is_in_step, trained_by
 from gpulint.analysis.queries.networks.trained import (
+    all_made,
     are_thrown_away,
     frozen,
     of_unseen_package,
@@ -32,7 +33,6 @@ from gpulint.analysis.syntax.nodes import dotted, key_of, keyword, last_name
 from gpulint.answers import (
     Answer,
     Question,
-    Verdict,
     confidence_of,
     left_open,
     minor,
@@ -87,6 +87,10 @@ class FrozenForwardWithGrad(Rule):
     A network that another step trains may run for its value alone as well: a discriminator on the real samples, to which the made ones
     are matched, within the step of the generator. Where what it is given wants no gradient, and its own gradients are cleared before its
     optimizer steps, both are for nothing.
+
+    Told with low confidence as well are gradients of a judge's weights that the step of a generator or an actor makes and that are cleared
+    before the judge's own step, also of networks and optimizers that go by key: freezing it meanwhile spares them. Nothing is said where
+    it is frozen by then, by whichever method or caller.
 
     Networks that a backward goes through to something else, and that nobody steps or freezes, are told as well: an attacked classifier, of
     which only the patch is optimised, what a picture or a latent is fitted to, a judge between a generator and its loss. Their
@@ -266,7 +270,8 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
     if _is_told_above(asked, run):
         yield refuted(Question.REACHED, "it is told where the network is called that it is part of")
     if optimizers_of(evaluator, run.network):
-        thrown = (are_thrown_away(evaluator, asked.file, run.network, one) for one in backwards)
+        place = place_of(evaluator, run.named, run.where)
+        thrown = (are_thrown_away(evaluator, asked.file, place, one) for one in backwards)
         if not all(thrown):
             yield refuted(Question.TRAINED, "an optimizer has its weights")
         through = _wants_input(evaluator, run)
@@ -274,8 +279,6 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
             yield left_open(Question.TRAINED, "whether its weights are frozen for this step is not shown")
         if through and any(goes_backward_by(evaluator, one.frame.function) for one in backwards):
             yield refuted(Question.GRAPH, "the framework freezes what another optimizer has")
-        if through and any(one.minor or one.verdict is not Verdict.PROVEN for one in _size(evaluator, run)):
-            yield refuted(Question.SIZE, "that its weights or what they save are many is not seen")
         if any(use.role == "fed" for use in consumers(evaluator, run.inner, run.where, "graph")):
             yield refuted(Question.REACHED, "it is told where another network is given what it gives")
         yield proven(Question.TRAINED, "its gradients are cleared before its optimizer steps")
@@ -416,8 +419,9 @@ def _is_told_above(asked: Asked, run: Run) -> bool:
 
 def _named(run: Run, wanted: bool) -> str:
     """The network, where a backward goes through it, else what runs here: it as it is written, or what runs it."""
-    func = run.call.func
-    return dotted(run.named if wanted or (run.is_direct and not _is_of_self(run)) else func) or "the network"
+    node = run.named if wanted or (run.is_direct and not _is_of_self(run)) else run.call.func
+    is_entry = isinstance(node, ast.Subscript) and dotted(node.value) is not None
+    return ast.unparse(node) if is_entry else dotted(node) or "the network"
 
 
 def _report(asked: Asked, run: Run) -> Report:

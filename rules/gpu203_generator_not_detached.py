@@ -12,9 +12,8 @@ from gpulint.analysis.domain.values import Graph, Value
 from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.cover import shares_rows
-from gpulint.analysis.queries.effects import gradients_are_read, origins_of, place_of
+from gpulint.analysis.queries.effects import gradients_are_read, origins_of, place_of, share
 from gpulint.analysis.queries.networks.forwards import Forward, forward_of, forwards
-from gpulint.analysis.queries.networks.stepped import share
 from gpulint.analysis.queries.networks.trained import are_thrown_away, frozen, optimizers_of, stepped_after
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.raises import old_torch
@@ -201,7 +200,7 @@ def _answers(asked: Asked, judged: _Judged) -> Iterator[Answer]:
         yield refuted(Question.TRAINED, "no optimizer is seen that trains the one network and not the other")
     if not any(one.of & own for one in stepped_after(evaluator, backward)):
         yield refuted(Question.TRAINED, "the network that judges is not stepped after this backward")
-    if not are_thrown_away(evaluator, asked.file, made.network, backward):
+    if not are_thrown_away(evaluator, asked.file, place, backward):
         yield refuted(Question.TRAINED, f"`{_name(made)}` may be stepped before its gradients are cleared")
     yield proven(Question.TRAINED, f"the gradients of `{_name(made)}` are cleared before its own step")
     for one in (made.network.assumptions, judge.network.assumptions if judge is not None else ()):

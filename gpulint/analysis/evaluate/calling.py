@@ -185,7 +185,9 @@ class Calling:
             return None
         if kind in _TABLED:
             row = self._evaluator.table.method(kind, name)
-            return self._by_row(row, base, node, frame) if row is not None else UNKNOWN
+            if row is None:
+                return None if kind == "dict" else UNKNOWN  # it may be an entry
+            return self._by_row(row, base, node, frame)
         if kind == "loaded" and name in ("parameters", "named_parameters"):
             return self._of_module(base, name, node, frame)
         row = self._evaluator.table.own("tensor", name)
@@ -468,11 +470,21 @@ class Calling:
 
     def _gives_container(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         if not node.args:
-            named = tuple(
-                (one.arg, self._evaluator.value_of(one.value, frame)) for one in node.keywords if one.arg
-            )
-            kind: Any = "dict" if key_of(node.func) == "dict" else "list"
-            return Value(kind, origins=frozenset({(node, frame)}), parts=named or None)
+            return Value("list", origins=frozenset({(node, frame)}))
+        return self._with_all_of(node.args[0], node, frame)
+
+    def _gives_named(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        """A dict, by the names of arguments, of another one, or of pairs."""
+        named = tuple(
+            (one.arg, self._evaluator.value_of(one.value, frame)) for one in node.keywords if one.arg
+        )
+        found = Value("dict", origins=frozenset({(node, frame)}), parts=named or None)
+        if not node.args:
+            return found
+        given = self._evaluator.value_of(node.args[0], frame)
+        pair = self._evaluator.element(given)
+        if given.kind == "list" and pair.kind == "tuple":
+            return found.but(receiver=self._evaluator.element(pair, 1))
         return self._with_all_of(node.args[0], node, frame)
 
     def _gives_chained(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:

@@ -24,7 +24,7 @@ ANY: Final = "*"
 PARAMETERS: Final = "#"  # the parameters of a network that is followed, not the network
 
 _REARRANGED: Final = frozenset(
-    "container chained filtered enumerate zip elements pairs mapped argument arguments sum element".split()
+    "container named chained filtered enumerate zip elements pairs mapped argument arguments sum element".split()
 )
 # `graph`: what gradients flow through; `object`: one and the same thing, under whatever name; `storage`: what keeps its memory, or
 # that of something in it.
@@ -406,7 +406,8 @@ class _Worklist:
         self, node: Any, above: ast.Attribute, call: Any, frame: Frame, path: tuple[Any, ...]
     ) -> None:
         name = above.attr
-        if call is None:
+        is_entry = call is not None and self.evaluator.table.own("dict", name) is None
+        if call is None or (is_entry and self.evaluator.value_of(node, frame).kind == "dict"):
             # an object, one of whose attributes the value is, or a pair of values and indices
             if path[0] in (name, ANY) or path[0] == PAIR.get(name):
                 self.push(above, frame, path[1:])
@@ -689,6 +690,10 @@ class _Worklist:
                 self.push(call, frame, (ANY, position, *path[1:]))
         elif gives in ("sum", "element"):
             self.push(call, frame, path[1:] if path else path)
+        elif gives == "named":
+            own = next((one.arg for one in call.keywords if one.value is node), None)
+            pairs = path[:1] == (ANY,) and path[1:2] == (1,)  # `dict([(key, thing), …])`
+            self.push(call, frame, (own, *path) if own else (ANY, *path[2:]) if pairs else path)
         elif gives == "argument":
             if call.args and node is call.args[0]:
                 self.push(call, frame, path)

@@ -656,15 +656,13 @@ class Evaluator:
         base = self.value_of(node.value, frame)
         if isinstance(node.slice, ast.Slice):
             return join((*stored, base.but(const=UNSET))) if stored else base.but(const=UNSET)
-        index = constant_index(node.slice)
-        if index is None:
-            known = self.value_of(node.slice, frame).const if not isinstance(node.slice, ast.Tuple) else UNSET
-            index = known if isinstance(known, (int, str)) else None
+        index = self.index(node, frame)
         found = self.element(base, index)
         if base.kind == "dict" and base.parts and index is None:
-            # under whatever key: what has a graph, or any of the classes or functions
+            # under whatever key: what has a graph, any of the classes or functions, or of nothing but networks or optimizers
             any_of = join((*(one for _, one in base.parts), self.element(base.but(parts=None))))
-            found = any_of if any_of.graph or any_of.kind in ("class", "function") else found
+            alike = {one.kind for _, one in base.parts} in ({"module"}, {"optimizer"})
+            found = any_of if any_of.graph or alike or any_of.kind in ("class", "function") else found
         if isinstance(index, str) and base.kind == "tensor":
             found = _entry(base, node)
         if isinstance(index, str) and found.kind == "unknown":
@@ -676,6 +674,14 @@ class Evaluator:
             clause = f"`{ast.unparse(node)}` may have been given something else"
             found = found.assuming(Assumption(clause, by))
         return join((*stored, found))
+
+    def index(self, node: ast.Subscript, frame: Frame) -> Any:
+        """The text or number that something is taken by; None where it is not known."""
+        index = constant_index(node.slice)
+        if index is None and not isinstance(node.slice, ast.Tuple):
+            known = self.value_of(node.slice, frame).const
+            index = known if isinstance(known, (int, str)) else None
+        return index
 
     def element(self, value: Value, index: Any = None) -> Value:
         """What is in a value, at an index that is known or at any."""
@@ -740,6 +746,10 @@ class Evaluator:
             return TEXT
         if kind == "tuple" and name in PAIR and base.parts is not None and len(base.parts) == 2:
             return base.parts[PAIR[name]]  # type: ignore[no-any-return]
+        if kind == "dict" and self.table.own("dict", name) is None:
+            entry = self.element(base, name)  # of those whose entries are attributes
+            if entry.is_known:
+                return entry
         if kind == "library":
             if isinstance(base.ref, File):
                 return self.names.named(self.program.member(base.ref, [name]))

@@ -227,7 +227,3 @@ class File:
                 *(cls.body for cls in self.classes if cls.node.lineno <= row <= (cls.node.end_lineno or row)),
             ]
         return [function, function.parent or self.body] if row <= function.node.body[0].lineno else [function]
-
-    def mentions(self, name: str) -> int:
-        """How often a word stands in the text, comments and all."""
-        return len(re.findall(rf"\b{re.escape(name)}\b", self.text)) if name in self.words else 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -83,6 +83,20 @@ def origins_of(evaluator: Evaluator, value: Value) -> frozenset[Any]:
     if value.origins or not isinstance(value.ref, Class):
         return value.origins
     return frozenset(evaluator.made(value.ref))
+
+
+def share(some: Iterable[Any], others: Iterable[Any]) -> bool:
+    """Whether something of some is made where one of others is, by one call of its function, or one of them by whichever."""
+    return any(one is other and _may_be_one(where, at) for one, where in some for other, at in others)
+
+
+def _may_be_one(frame: Frame | None, other: Frame | None) -> bool:
+    """Whether frames of a function are of the same calls, as far out as both say of which they are."""
+    while frame is not other and frame is not None and other is not None:
+        if frame.caller is not None and other.caller is not None and frame.call is not other.call:
+            return False
+        frame, other = frame.caller, other.caller
+    return True
 
 
 def since_made(

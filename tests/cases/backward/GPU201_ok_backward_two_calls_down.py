@@ -35,7 +35,7 @@ def sample_many(model, judge, tokens, label, rounds):
     model.cuda()
     texts, misfits = [], []
     for _ in range(rounds):
-        text, misfit = generate(model, judge, tokens, label, steered=True)  # low: GPU201
+        text, misfit = generate(model, judge, tokens, label, steered=True)  # maybe: GPU201
         texts.append(text.tolist())
         misfits.append(misfit.data.cpu().numpy())
     return texts, misfits

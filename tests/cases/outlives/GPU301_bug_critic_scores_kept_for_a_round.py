@@ -33,6 +33,6 @@ class Game:
             self.loss.of_critic(self.critic(real.cuda()), self.critic(fake))
             self.second.step()
             self.first.zero_grad()
-            verdict = self.critic(self.maker(noise))
+            verdict = self.critic(self.maker(noise))  # low: GPU202
             self.loss.of_maker(verdict)
             self.first.step()

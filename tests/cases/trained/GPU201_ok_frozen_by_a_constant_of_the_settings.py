@@ -54,7 +54,7 @@ def validate(encoder, decoder, loader):
     decoder.eval()
     total = 0.0
     for x, y in loader:
-        seen = encoder(x.cuda())  # low: GPU201
+        seen = encoder(x.cuda())
         with torch.no_grad():
             total += F.mse_loss(decoder(seen), y.cuda()).item()
     return total

@@ -27,7 +27,7 @@ class Trainer:
             self.d_opt.step()
 
             made, maps = self.G(torch.randn(len(real), 64, device="cuda"))
-            judged, _ = self.D(made)
+            judged, _ = self.D(made)  # low: GPU202
             self.zero()
             (-judged.mean()).backward()
             self.g_opt.step()

@@ -124,13 +124,17 @@ def modes_within(evaluator: Evaluator, run: Run) -> set[str]:
     a network of which nothing is known of any class of the project that has such a method; empty where nothing is seen."""
     cls, func = run.network.ref, run.inner.func
     if cls is None and run.named is not func and isinstance(func, ast.Attribute):
-        return {
-            mode
-            for method in _methods_named(evaluator, func.attr, run.where.function.file)
-            for mode in _modes(evaluator, evaluator.root(method), _DEEPEST)
-        }
+        methods = _methods_named(evaluator, func.attr, run.where.function.file)
+        several = [_ran_in(evaluator, evaluator.root(one), _DEEPEST) for one in methods]
+    else:
+        several = [ran_within(evaluator, run)]
+    return {"off" if is_off else "on" for each in several for is_off, _ in each}
+
+
+def ran_within(evaluator: Evaluator, run: Run) -> Iterator[tuple[bool, Forward | None]]:
+    """What a run runs of a network of the project, each part with whether grad is off there; None for what is not followed."""
     inner = entered(evaluator, run)
-    return set(_modes(evaluator, inner, _DEEPEST)) if inner is not None else set()
+    return _ran_in(evaluator, inner, _DEEPEST) if inner is not None else iter(())
 
 
 def entered(evaluator: Evaluator, run: Run) -> Frame | None:
@@ -151,18 +155,16 @@ def _methods_named(evaluator: Evaluator, name: str, home: File) -> list[Function
     ]
 
 
-def _modes(evaluator: Evaluator, frame: Frame, depth: int) -> Iterator[str]:
-    """The grad modes of what a function runs of a network; of what is not followed, that it is on."""
+def _ran_in(evaluator: Evaluator, frame: Frame, depth: int) -> Iterator[tuple[bool, Forward | None]]:
     for call in frame.flow.every_call:
         made = evaluator.value_of(call.func, frame)
-        method = made.function
-        runs_any = method is not None or forward_of(evaluator, call, frame) is not None
-        if not runs_any or evaluator.is_dead(call, frame):
+        method, direct = made.function, forward_of(evaluator, call, frame)
+        if (method is None and direct is None) or evaluator.is_dead(call, frame):
             continue
         inner = evaluator.enter(method, call, frame, made.receiver) if method is not None and depth else None
         if evaluator.modes.own(call, frame)[0] == "off":
-            yield "off"
+            yield True, direct
         elif inner is not None:
-            yield from _modes(evaluator, inner, depth - 1)
+            yield from _ran_in(evaluator, inner, depth - 1)
         else:
-            yield "on"
+            yield False, direct

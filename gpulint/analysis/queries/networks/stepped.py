@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
 from typing import Any, Final
 
 from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.consumers import Use, goes_backward_by
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.project.file import Function
-from gpulint.analysis.queries.effects import origins_of
+from gpulint.analysis.queries.effects import origins_of, share
 from gpulint.analysis.queries.networks.runs import Run
-from gpulint.analysis.queries.networks.trained import Update, parts, stepped_after
+from gpulint.analysis.queries.networks.trained import Update, all_made, stepped_after
 from gpulint.analysis.queries.steps import Event, Steps
 from gpulint.analysis.syntax.flow import Flow
 from gpulint.analysis.syntax.nodes import argument, key_of
@@ -67,23 +66,6 @@ def trained_by(evaluator: Evaluator, network: Value, backward: Use) -> set[Any] 
     own = all_made(evaluator, network)
     whole = (all_made(evaluator, evaluator.thing(*one)) | {one} for one in made if one is not None)
     return None if any(share(own, each) for each in whole) else made
-
-
-def all_made(evaluator: Evaluator, value: Value, depth: int = _DEEPEST) -> set[Any]:
-    """Where a network and its parts were made."""
-    found = set(origins_of(evaluator, value))
-    for one in parts(evaluator, value) if depth else ():
-        found |= all_made(evaluator, one, depth - 1)
-    return found
-
-
-def share(some: Iterable[Any], others: Iterable[Any]) -> bool:
-    """Whether something of some is made where one of others is, by one call of its function, or one of them by whichever."""
-    return any(
-        one is other and (where is at or any(f is None or f.caller is None for f in (where, at)))
-        for one, where in some
-        for other, at in others
-    )
 
 
 def _had(evaluator: Evaluator, step: Update) -> set[Any]:

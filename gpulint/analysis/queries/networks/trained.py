@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from gpulint.analysis.domain.values import Value
@@ -15,7 +15,14 @@ from gpulint.analysis.evaluate.frames import Frame, remembered
 from gpulint.analysis.evaluate.weights import weight
 from gpulint.analysis.project.file import Class, File, Function
 from gpulint.analysis.queries.calls import may_run
-from gpulint.analysis.queries.effects import Place, effects_before, may_be_before, origins_of, uses_since_made
+from gpulint.analysis.queries.effects import (
+    Place,
+    effects_before,
+    may_be_before,
+    origins_of,
+    share,
+    uses_since_made,
+)
 from gpulint.analysis.queries.networks.runs import is_of_module
 from gpulint.analysis.queries.outcome import node_in
 from gpulint.analysis.syntax.flow import Block, Flow
@@ -46,11 +53,11 @@ def frozen(evaluator: Evaluator, value: Value, before: Place | None = None) -> A
     return by
 
 
-def last_switch(evaluator: Evaluator, value: Value, place: Place) -> tuple[Any, bool] | None:
-    """What last switches, in the function of a place and in any case before it, whether a network's weights want gradients: the node, and
-    whether off."""
-    flow = place.frame.flow
-    found: list[tuple[int, Any, bool]] = []
+def last_switch(
+    evaluator: Evaluator, value: Value, place: Place, depth: int = _DEEPEST
+) -> tuple[Any, bool] | None:
+    """What last switches, in any case before a place, whether a network's weights want gradients: the node, and whether off. In the
+    function of the place, in the nearest that leads to it, or in all of its callers alike."""
     several = [one for origin in origins_of(evaluator, value) for one in _switches_of(evaluator, origin)]
     if all(where is None for _, where in value.origins):  # made out of sight: by its key
         before = effects_before(evaluator, place, _SWITCHES)
@@ -59,16 +66,51 @@ def last_switch(evaluator: Evaluator, value: Value, place: Place) -> tuple[Any, 
         )
     if not several:
         return None
-    around, at = list(flow.around(place.at)), flow.order.get(flow.statement_of(place.at), 0)
-    for use, off in several:
-        node = node_in(use, place.frame.function)
-        if node is not None:
-            statement = flow.statement_of(node)
-            blocks = [one for one in flow.around(statement) if not _goes_through_parts(evaluator, one, place)]
-            if flow.order[statement] < at and all(one in around for one in blocks):
-                found.append((flow.order[statement], node, off))
-    last = max(found, key=lambda one: one[0], default=None)
-    return last[1:] if last is not None else None
+    for at, frame in ((place.at, place.frame), *place.frame.chain()):
+        here = replace(place, at=at, frame=frame)
+        found = [one for use, off in several for one in _switched_before(evaluator, use, off, here)]
+        if found:
+            return max(found, key=lambda one: one[0])[1:]
+    sites = evaluator.callers(place.frame.around[-1].function) if depth else ()
+    above = [
+        last_switch(evaluator, value, replace(place, at=one.call, frame=one.frame), depth - 1)
+        for one in sites
+    ]
+    alike = None not in above and len({off for _, off in filter(None, above)}) == 1
+    return above[0] if alike else None
+
+
+def _switched_before(
+    evaluator: Evaluator, use: Use, off: bool, place: Place
+) -> Iterator[tuple[int, Any, bool]]:
+    """Where the function of a place gets to a switch in any case before it, itself or by a call of the function that switches: in which
+    statement, at which node, and whether off."""
+    flow, function = place.frame.flow, place.frame.function
+    node = node_in(use, function)
+    found = [(node, off)] if node is not None else []
+    for site in evaluator.callers(use.frame.around[-1].function) if node is None else ():
+        frame = (
+            _run_by(evaluator, use.frame, site.call, place.frame) if site.frame.function is function else None
+        )
+        switched = switches_weights(evaluator, replace(use, frame=frame)) if frame is not None else None
+        found += [(site.call, switched)] if switched is not None else []
+    around, before = list(flow.around(place.at)), flow.order.get(flow.statement_of(place.at), 0)
+    for node, switched in found:
+        statement = flow.statement_of(node)
+        blocks = [one for one in flow.around(statement) if not _goes_through_parts(evaluator, one, place)]
+        if flow.order[statement] < before and all(one in around for one in blocks):
+            yield flow.order[statement], node, switched
+
+
+def _run_by(evaluator: Evaluator, frame: Frame, call: Any, caller: Frame) -> Frame | None:
+    """A frame as it is where one call runs the outermost function of those that lead to it."""
+    if frame.caller is not None:
+        outer = _run_by(evaluator, frame.caller, call, caller)
+        return (
+            evaluator.enter(frame.function, frame.call, outer, frame.receiver) if outer is not None else None
+        )
+    receiver = evaluator.value_of(call.func.value, caller) if isinstance(call.func, ast.Attribute) else None
+    return evaluator.enter(frame.function, call, caller, receiver)
 
 
 def _goes_through_parts(evaluator: Evaluator, block: Block, place: Place) -> bool:
@@ -164,7 +206,7 @@ def _is_of_part(evaluator: Evaluator, use: Use, origin: Any) -> bool:
         base = base.func.value  # `net.backbone.parameters()`
     if isinstance(base, ast.Name) and use.frame.caller is not None:
         made = evaluator.value_of(base, use.frame).origins
-        return bool(made) and origin not in made
+        return bool(made) and not share({origin}, made)
     if not isinstance(base, ast.Attribute) or base.attr == "module":
         return False
     row = evaluator.table.own("module.attributes", base.attr)
@@ -206,10 +248,12 @@ def of_unseen_package(evaluator: Evaluator, network: Value) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """A backward, or the step or the clearing of optimizers or networks: `origins` are where those were made, none where that is not seen."""
+    """A backward, or the step or the clearing of optimizers or networks: `origins` are where those were made, none where that is not seen.
+    `entry` is the key under which it is in a dict of several."""
 
     kind: Literal["backward", "step", "clear"]
     origins: frozenset[Any] = frozenset()
+    entry: Any = None
 
     @property
     def of(self) -> frozenset[Any]:
@@ -218,13 +262,23 @@ class Update:
 
 
 def optimizers_of(evaluator: Evaluator, network: Value) -> frozenset[Any]:
-    """The calls that make optimizers with weights of a network, or of what it is part of."""
-    return frozenset(
-        use.node
-        for origin in wholes(evaluator, network)
-        for use in uses_since_made(evaluator, origin)
-        if use.role == "optimized"
+    """The calls that make optimizers with weights of a network, or of what it is part of; where none are seen, of its parts."""
+    return _given_weights(evaluator, wholes(evaluator, network)) or _given_weights(
+        evaluator, all_made(evaluator, network)
     )
+
+
+def _given_weights(evaluator: Evaluator, origins: Iterable[Any]) -> frozenset[Any]:
+    uses = (use for one in origins for use in uses_since_made(evaluator, one))
+    return frozenset(use.node for use in uses if use.role == "optimized")
+
+
+def all_made(evaluator: Evaluator, value: Value, depth: int = _DEEPEST) -> set[Any]:
+    """Where a network and its parts were made."""
+    found = set(origins_of(evaluator, value))
+    for one in parts(evaluator, value) if depth else ():
+        found |= all_made(evaluator, one, depth - 1)
+    return found
 
 
 def wholes(evaluator: Evaluator, network: Value) -> list[Any]:
@@ -302,23 +356,40 @@ def stepped_after(evaluator: Evaluator, backward: Use) -> list[Update]:
     return [one for one in after[:until] if one.kind == "step"]
 
 
-def are_thrown_away(evaluator: Evaluator, file: File, network: Value, backward: Use) -> bool:
+def are_thrown_away(evaluator: Evaluator, file: File, network: Place, backward: Use) -> bool:
     """Whether the gradients that a backward makes of a network that an optimizer has are cleared before that is stepped: further down, or where
     it is out of sight what comes next, wherever a function of the file steps it."""
-    theirs = optimizers_of(evaluator, network)
+    theirs, entry = optimizers_of(evaluator, network.value), _entry(evaluator, network.at, network.frame)
+    concerned = {node for node, _ in wholes(evaluator, network.value)} | theirs
+
+    def of_it(several: Iterable[Update]) -> list[Update]:
+        return [one for one in several if one.of & concerned and not _is_of_other(one, entry)]
+
     stepped = stepped_after(evaluator, backward)
-    if not theirs or not stepped or any(one.of & theirs or not one.of for one in stepped):
+    if not theirs or not stepped or of_it(stepped) or not all(one.of for one in stepped):
         return False
-    concerned = {node for node, _ in wholes(evaluator, network)} | theirs
-    for one in updates_after(evaluator, backward.node, backward.frame):
-        if one.kind != "backward" and one.of & concerned:
-            return one.kind == "clear"
-    several = [
-        [one for _, one in updates_in(evaluator, function) if one.of & concerned]
-        for function in file.functions
-    ]
+    after = of_it(
+        one for one in updates_after(evaluator, backward.node, backward.frame) if one.kind != "backward"
+    )
+    if after:
+        return after[0].kind == "clear"
+    several = [of_it(one for _, one in updates_in(evaluator, function)) for function in file.functions]
     kinds = {found[0].kind for found in several if any(one.kind == "step" for one in found)}
     return kinds == {"clear"}
+
+
+def _is_of_other(update: Update, entry: Any) -> bool:
+    """Whether an optimizer is of another entry than a network: of those that one call makes for each entry."""
+    made_for_each = all(where is not None and where.flow.loops(node) for node, where in update.origins)
+    return made_for_each and None not in (entry, update.entry) and update.entry != entry
+
+
+def _entry(evaluator: Evaluator, node: Any, frame: Frame) -> Any:
+    """The key under which what an expression gives is in a dict; None where that is not seen."""
+    if isinstance(node, ast.Subscript):
+        return evaluator.index(node, frame)
+    is_entry = isinstance(node, ast.Attribute) and evaluator.value_of(node.value, frame).kind == "dict"
+    return node.attr if is_entry else None
 
 
 def updates_in(evaluator: Evaluator, function: Function) -> list[tuple[Any, Update]]:
@@ -376,7 +447,10 @@ def _own(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Update | None:
     if func.attr == "step" and (
         base.kind == "optimizer" or stepped or (base.kind == "unknown" and not given)
     ):
-        return Update("step", origins_of(evaluator, stepped[0] if stepped else base))
+        by = next((one for one in call.args if stepped), func.value)
+        return Update(
+            "step", origins_of(evaluator, stepped[0] if stepped else base), _entry(evaluator, by, frame)
+        )
     if func.attr == "zero_grad" and base.kind in ("optimizer", "module"):
-        return Update("clear", origins_of(evaluator, base))
+        return Update("clear", origins_of(evaluator, base), _entry(evaluator, func.value, frame))
     return None
