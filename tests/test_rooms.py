@@ -96,14 +96,14 @@ FLOORS: dict[str, set[str]] = {
 BUDGETS = {
     ANALYSIS: 145,
     f"{ANALYSIS}.syntax": 700,
-    f"{ANALYSIS}.project": 682,
+    f"{ANALYSIS}.project": 680,
     f"{ANALYSIS}.domain": 125,
-    f"{ANALYSIS}.evaluate": 3_156,
+    f"{ANALYSIS}.evaluate": 3_179,
     f"{ANALYSIS}.models": 235,
-    f"{ANALYSIS}.queries": 4_798,
-    RULES: 6_360,
+    f"{ANALYSIS}.queries": 4_915,
+    RULES: 6_514,
 }
-MOST_OF_READING = 16_342  # all of them together; 16,000 is the aim
+MOST_OF_READING = 16_493  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 

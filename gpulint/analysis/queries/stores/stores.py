@@ -400,7 +400,10 @@ def part_of(definition: Definition) -> Any:
     value = definition.value
     for index in definition.path:
         parts = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
-        if not isinstance(index, int) or not parts or index >= len(parts):
+        if not isinstance(index, int) or not -len(parts) <= index < len(parts):
+            return None
+        counted = parts[index:] if index < 0 else parts[: index + 1]
+        if any(isinstance(one, ast.Starred) for one in counted):
             return None
         value = parts[index]
     return value
