@@ -69,6 +69,8 @@ class Calling:
             return self.project(method, node, frame, target)
         if target.full_name:
             return self._library(target.full_name, node, frame)
+        if kind == "tensor" and target.assumptions:  # nobody calls one: what was taken to give it has made what gives one
+            return target.but(kind="unknown", graph=Graph.MAY, origins=frozenset({(node, frame)}))
         return self._unseen(node, frame, target)
 
     def _base_of(self, frame: Frame) -> Value:

@@ -77,8 +77,9 @@ def is_called(evaluator: Evaluator, function: Function) -> bool:
 
 def collected(evaluator: Evaluator, function: Function) -> Iterator[Store]:
     """What a step gives to a Lightning module's method for the end of an epoch; of a training step what is beside the loss."""
-    phase, dot, _ = function.name.rpartition("_step")
-    if function.cls is None or not dot or evaluator.method(function.cls, f"{phase}_epoch_end") is None:
+    phase = function.name.removesuffix("_step")
+    is_hook = evaluator.table.own("hooks.LightningModule", function.name) is not None  # not `eval_step`
+    if function.cls is None or not is_hook or evaluator.method(function.cls, f"{phase}_epoch_end") is None:
         return
     if all(isinstance(one, Class) for one in evaluator.program.lineage(function.cls)):
         return
