@@ -12,7 +12,7 @@ from gpulint.answers import Answer, Question, left_open, proven
 
 _DEEPEST: Final = 4
 _ONE: Final = ("rank", "process", "master", "primary")
-_SEVERAL: Final = ("distributed", "world")
+_SEVERAL: Final = ("distributed", "world", "initialized")
 
 
 def by_every_process(evaluator: Evaluator, node: Any, frame: Frame) -> Answer | None:
