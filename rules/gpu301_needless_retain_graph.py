@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.queries.amounts import amounts_of
 from gpulint.analysis.queries.graphs.anew import older_parts
-from gpulint.analysis.queries.graphs.backwards import Backward, again, backwards, older_than_round, place_in
-from gpulint.analysis.queries.outcome import outcome
+from gpulint.analysis.queries.graphs.backwards import Backward, again, backwards, older_than_round
+from gpulint.analysis.queries.outcome import outcome, place_in
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import keyword
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
