@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 from gpulint.analysis.evaluate.consumers import goes_backward_by
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.evaluate.frames import Frame, remembered
 from gpulint.analysis.evaluate.weights import trips
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.networks.behind import made_of
@@ -56,10 +56,8 @@ class Multiplicity:
 
     def of(self, node: Any, frame: Frame) -> list[Repeats]:
         """Each way in which a call runs again, by what runs its function."""
-        key = (Multiplicity, node)
-        if key not in frame.memo:
-            frame.memo[key] = list(self._ways(node, frame, (), (), None, (), set()))
-        return frame.memo[key]  # type: ignore[no-any-return]
+        found = lambda: list(self._ways(node, frame, (), (), None, (), set()))  # noqa: E731
+        return remembered(frame.memo, (Multiplicity, node), [], found)  # type: ignore[no-any-return]
 
     def _ways(
         self,
@@ -91,14 +89,12 @@ class Multiplicity:
                 conditions = [one for one in conditions if one not in inside]
                 flags = flags_here
                 continue
-            kind: Rate = "phase" if rate == "phase" else "?"
-            if rate not in ("train", "forward"):
-                yield Repeats(kind, loop, frame, rate, flags=flags_here, calls=calls)
+            if rate == "phase":
+                yield Repeats("phase", loop, frame, rate, flags=flags_here, calls=calls)
             elif found == "once":
                 yield Repeats("once", loop, frame, rate, calls=calls)
             else:
-                kind, period = "every nth" if rare or every else "step", self.period(rare or every, frame)
-                yield Repeats(kind, loop, frame, rate, period, flags_here, calls)
+                yield self._in_steps(loop, frame, rate, rare or every, flags_here, calls)
             return
         found, more, rare = self._held(conditions, frame)
         if found in ("never", "once"):
@@ -109,8 +105,8 @@ class Multiplicity:
         is_hook = function.name in BATCH_HOOKS and function.cls is not None
         if is_hook or goes_backward_by(self.evaluator, function):
             trains = "train" in function.name or function.name.startswith(("on_", "optimizer"))
-            work, kind = "train" if trains else "forward", "every nth" if every else "step"
-            yield Repeats(kind, function.node, frame, work, self.period(every, frame), flags, calls)
+            work = "train" if trains else "forward"
+            yield self._in_steps(function.node, frame, work, every, flags, calls)
             return
         # Lightning, or whoever is like it, runs it as an epoch begins or ends
         if function.cls is not None and function.name.endswith(("_epoch_start", "_epoch_end")):
@@ -118,8 +114,7 @@ class Multiplicity:
             return
         sites = self.evaluator.callers(function) if function not in seen and len(seen) < MOST_OUTWARD else ()
         if not sites and self._is_step(function):
-            kind = "every nth" if every else "step"
-            yield Repeats(kind, function.node, frame, "train", self.period(every, frame), flags, calls)
+            yield self._in_steps(function.node, frame, "train", every, flags, calls)
             return
         for site in sites:
             if site.call not in gone:
@@ -131,8 +126,14 @@ class Multiplicity:
             begins = function.is_module or trains  # a whole training
             around = (one for call, where in ((node, frame), *calls) for one in where.flow.loops(call))
             loop = next(around, None) if begins else None
-            kind = "once" if begins and loop is None else "?"
-            yield Repeats(kind, loop, frame, flags=flags, calls=calls)
+            yield Repeats("once" if begins and loop is None else "?", loop, frame, flags=flags, calls=calls)
+
+    def _in_steps(
+        self, loop: Any, frame: Frame, work: str, every: Any, flags: tuple[Any, ...], calls: tuple[Any, ...]
+    ) -> Repeats:
+        """In each round of a loop of steps, or in every so many where a condition counts them."""
+        kind: Rate = "every nth" if every else "step"
+        return Repeats(kind, loop, frame, work, self.period(every, frame), flags, calls)
 
     def _is_step(self, function: Function) -> bool:
         """Whether a function that nobody is seen to call is one step: it trains outside of any loop, and not what it has made."""

@@ -249,6 +249,10 @@ class Flow:
 
     # -- definitions and uses
 
+    def definitions_of(self, *kinds: Kind) -> Iterator[Definition]:
+        """Its definitions of some kinds, of whatever key."""
+        return (one for several in self.definitions.values() for one in several if one.kind in kinds)
+
     def reaching(self, node: Any) -> tuple[Definition, ...]:
         """The definitions that a use of a key may stand for; `ENTRY` among them where it may be none of the function's own."""
         found = self._resolved.get(node)
