@@ -325,7 +325,9 @@ def _report(
     own = doubts_of(answers)
     alike = [one for one, others in told if doubts_of(others) == own]
     others = {one.call: doubts_of(each) for one, each in told if one.call is not run.call}
-    said = ("and so does this" if each == own else f"so may this: {'; '.join(each)}" for each in others.values())
+    said = (
+        "and so does this" if each == own else f"so may this: {'; '.join(each)}" for each in others.values()
+    )
     mode = module_mode(asked.evaluator, run.named, run.where)
     what = outcome(asked.evaluator, run.inner, run.where)
     evaluates = (mode.mode == "eval" and not mode.may_be_later) or bool(what.wanted)

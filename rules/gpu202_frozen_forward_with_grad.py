@@ -298,7 +298,9 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
 
 def _handed(evaluator: Evaluator, run: Run) -> Iterator[str]:
     """What is not seen, and makes it or is given it: it may freeze it."""
-    by_library = any(evaluator.value_of(one.func, where).kind == "library" for one, where in run.network.calls)
+    by_library = any(
+        evaluator.value_of(one.func, where).kind == "library" for one, where in run.network.calls
+    )
     if by_library and of_unseen_package(evaluator, run.network):
         yield "what makes it is not seen: it may be frozen there"
         return

@@ -126,7 +126,9 @@ def _answers(asked: Asked, node: Any, frame: Frame, now: Renamed, old: str) -> I
         yield refuted(Question.MEANT, "the version of torch decides which name is used")
     home, bound = _bound(asked, frame.function, dotted(getattr(node, "func", node)) or "")
     others = (one for one in bound if one.value != "torch")
-    if len({one.value for one in bound}) > 1 or any(_may_be_missing(home.flow, one.statement) for one in others):
+    if len({one.value for one in bound}) > 1 or any(
+        _may_be_missing(home.flow, one.statement) for one in others
+    ):
         yield refuted(Question.MEANT, "where the name comes from is decided by what there is to import")
     yield proven(Question.READS, "the old name warns at every call")
 
