@@ -253,10 +253,8 @@ def _of_switch(asked: Asked, target: ast.Attribute, frame: Frame, misspelt: bool
     name = ast.unparse(target.value)
     if any(target.attr in cls.methods for cls in asked.file.classes):
         yield refuted(Question.MEANT, f"a class here has made `{target.attr}` for itself")
-    if value.kind == "module":
-        yield proven(Question.TRAINED, f"a module has no switch `{target.attr}`")
-    elif misspelt and value.kind == "parameter":
-        yield proven(Question.TRAINED, f"a parameter has no switch `{target.attr}`")
+    if value.kind == "module" or (misspelt and value.kind == "parameter"):
+        yield proven(Question.TRAINED, f"a {value.kind} has no switch `{target.attr}`")
     else:
         yield refuted(Question.TRAINED, f"`{name}` is no network, as far as it is seen")
     yield from (left_open(Question.TRAINED, one.clause) for one in value.assumptions)

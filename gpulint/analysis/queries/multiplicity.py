@@ -75,7 +75,7 @@ class Multiplicity:
         loops = flow.loops(node)
         conditions = list(flow.conditions(node))
         for position, loop in enumerate(loops):
-            inside = [one for one in conditions if _is_within(flow, one[0], loop)]
+            inside = [one for one in conditions if loop in flow.loops(one[0])]
             rate = self.of_loop(loop, frame, node)
             if rate == "none" and position == 0 and seen and self._trains(seen[-1]):
                 rate = "train"  # each round calls what is a step, whichever class's method it is
@@ -137,7 +137,11 @@ class Multiplicity:
 
     def _is_step(self, function: Function) -> bool:
         """Whether a function that nobody is seen to call is one step: it trains outside of any loop, and not what it has made."""
-        if function.is_module or function.name == "__init__" or self._steps.makes_its_own(function):
+        if (
+            function.is_module
+            or function.name == "__init__"
+            or any(one.own for one in self._steps.of(function))
+        ):
             return False
         return (function.name == "forward" and function.cls is not None) or self._trains(function)
 
@@ -228,8 +232,7 @@ class Multiplicity:
 
     def is_rare(self, node: Any, loop: Any, frame: Frame) -> bool:
         """Whether an event stands under a condition within the loop: a validation now and then."""
-        flow = frame.function.flow
-        inside = [test for test, _ in flow.conditions(node) if _is_within(flow, test, loop)]
+        inside = [test for test, _ in frame.flow.conditions(node) if loop in frame.flow.loops(test)]
         counted = any(self._modulo(test, frame) is not None for test in inside)
         return counted or any(self.evaluator.truth(test, frame) is None for test in inside)
 
@@ -287,10 +290,8 @@ class Multiplicity:
 
     def is_once(self, node: Any, loop: Any, frame: Frame) -> bool:
         """Whether a node runs in one round of a loop only: a count has to be one number, or the round is the last."""
-        inside = [one for one in frame.flow.conditions(node) if _is_within(frame.flow, one[0], loop)]
-        body = getattr(loop, "body", None)
-        ends = isinstance(body, list) and isinstance(body[-1], (ast.Break, ast.Return))
-        return ends or self._held(inside, frame)[0] == "once"
+        inside = [one for one in frame.flow.conditions(node) if loop in frame.flow.loops(one[0])]
+        return ends_at_once(loop) or self._held(inside, frame)[0] == "once"
 
     def counts(self, test: Any, frame: Frame) -> bool:
         """Whether a condition is one on a remainder: it holds every so many rounds."""
@@ -345,5 +346,7 @@ def _is_once(test: Any) -> bool:
     return isinstance(right, ast.BinOp) and isinstance(right.op, ast.Sub)  # the last round
 
 
-def _is_within(flow: Any, test: Any, loop: Any) -> bool:
-    return loop in flow.loops(test)
+def ends_at_once(loop: Any) -> bool:
+    """Whether the first round of a loop leaves it."""
+    body = getattr(loop, "body", None)
+    return isinstance(body, list) and isinstance(body[-1], (ast.Break, ast.Return, ast.Raise))

@@ -118,10 +118,6 @@ class Steps:
         found = self._evaluator.value_of(through, frame) if through is not None else None
         return self._evaluator.element(found) if found is not None else None
 
-    def makes_its_own(self, function: Function) -> bool:
-        """Whether a function makes the network or the optimizer that it trains."""
-        return any(one.own for one in self.of(function))
-
     def _is_own(self, call: ast.Call, frame: Frame) -> bool:
         """Whether the optimizer that takes a step is made in the same function, or comes out of a call there that is not seen; of a loss whether
         the networks are that have made it."""
