@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -67,16 +67,15 @@ class Habit:
 
     def amortised(self, every: int | None, at: Place | None, filename: str) -> Answer:
         """What a call costs that is made in every so many steps of a loop; its answer is minor unless it is in every one."""
-        share, is_minor = self.share(every), every != 1
+        share = self.share(every)
         if share is None:
             clause = "how many steps lie between two calls, the code does not say"
             return minor(Question.REPEATS, clause, at, filename)
         if share < _LEAST:
             clause = f"it is made once in {every} steps, which is less than {100 * _LEAST:.0f} % of a step"
             return refuted(Question.REPEATS, clause, at, filename)
-        return replace(
-            proven(Question.REPEATS, f"it is made {_how_often(every)}", at, filename), minor=is_minor
-        )
+        holds = proven if every == 1 else minor
+        return holds(Question.REPEATS, f"it is made {_how_often(every)}", at, filename)
 
     def cost_of(self, every: int | None) -> Cost:
         """What a call costs that is made in every so many steps."""

@@ -123,12 +123,12 @@ def _settles(asked: Asked, call: ast.Call, frame: Frame) -> bool:
 
 def _is_over_nccl(asked: Asked) -> bool:
     """Whether the file's process groups are of NCCL, and are not told their card when they are made."""
-    made = list(asked.file.calls_named("init_process_group"))
-    return any(
-        asked.evaluator.value_of(backend, asked.root(function)).const == "nccl"
-        for function, call in made
-        if (backend := argument(call, 0, "backend")) is not None
-    ) and not any(keyword(call, "device_id") for _, call in made)
+    made = asked.file.calls_named("init_process_group")
+    given = ((argument(call, 0, "backend"), asked.root(function)) for function, call in made)
+    values = (asked.evaluator.value_of(one, frame) for one, frame in given if one is not None)
+    return any(one.const == "nccl" for one in values) and not any(
+        keyword(call, "device_id") for _, call in made
+    )
 
 
 def _answers(asked: Asked, call: ast.Call, frame: Frame, first: ast.Call, where: Frame) -> Iterator[Answer]:

@@ -19,6 +19,7 @@ from gpulint.analysis.syntax.flow import Flow
 from gpulint.analysis.syntax.nodes import arguments
 
 _DECIDING: Final = frozenset({"reads", "cuts", "saved", "tested"})
+_HANDED: Final = frozenset({"given", "too much", "optimized", "copied"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +69,8 @@ def _sorted_out(evaluator: Evaluator, uses: Iterable[Use]) -> Outcome:
         return tuple(one for one in found if one.role in roles)
 
     stepping = tuple(one for one in of("given") if steps(evaluator, one))
-    handed = tuple(
-        one
-        for one in found
-        if one.role in ("given", "too much", "optimized", "copied") or (one.role == "method" and one.path)
-        if one not in stepping
-    )
+    out = (one for one in found if one.role in _HANDED or (one.role == "method" and one.path))
+    handed = tuple(one for one in out if one not in stepping)
     return Outcome(
         of("backward") + stepping,
         of(*_DECIDING),

@@ -8,6 +8,7 @@ from typing import Any, Final
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import File, Function
+from gpulint.analysis.syntax.nodes import last_name
 from gpulint.answers import Answer, Question, left_open, proven
 
 _DEEPEST: Final = 4
@@ -103,7 +104,6 @@ def tells_processes_apart(evaluator: Evaluator, asked: Any, frame: Frame) -> str
         if isinstance(one, ast.Call) and one in frame.flow.parents:
             if evaluator.does(one, frame) == "several processes":
                 return "surely"
-        spelled = one.id if isinstance(one, ast.Name) else one.attr if isinstance(one, ast.Attribute) else ""
-        if any(word in spelled.lower() for word in (*_ONE, *_SEVERAL)):
+        if any(word in last_name(one).lower() for word in (*_ONE, *_SEVERAL)):
             perhaps = "perhaps"
     return perhaps

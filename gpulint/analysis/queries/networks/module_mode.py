@@ -52,9 +52,7 @@ def _mode_of(evaluator: Evaluator, call: ast.Call, does: str, frame: Frame) -> M
     if does == "evaluates":
         return "eval"
     given = argument(call, 0, "mode")
-    if given is None:
-        return "train"
-    const = evaluator.value_of(given, frame).const
+    const = evaluator.value_of(given, frame).const if given is not None else True
     return "train" if const is True else "eval" if const is False else "?"
 
 
