@@ -367,11 +367,7 @@ def are_exclusive(around: list[Block], other: list[Block]) -> bool:
 
 
 def _within(flow: Flow, node: Any, outer: Any) -> bool:
-    while node is not None and node not in flow.blocks:
-        if node is outer:
-            return True
-        node = flow.parents.get(node)
-    return False
+    return node is outer or outer in flow.ancestors(node)
 
 
 class _Binder:
