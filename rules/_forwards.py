@@ -14,7 +14,7 @@ from gpulint.analysis.queries.networks.runs import Run, modes_within, ran_within
 from gpulint.analysis.queries.networks.stepped import steps_beside
 from gpulint.analysis.queries.networks.trained import frozen, of_unseen_package
 from gpulint.analysis.queries.raises import old_torch
-from gpulint.analysis.syntax.nodes import dotted, last_name
+from gpulint.analysis.syntax.nodes import arguments, dotted, last_name
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted
 from gpulint.rule import AddImport, Repair, Wrap
 
@@ -94,11 +94,10 @@ def _is_frozen_within(evaluator: Evaluator, run: Run) -> bool:
 
 def _is_given_tensors(evaluator: Evaluator, run: Run) -> bool:
     """Whether anything that a forward is given may be a tensor."""
-    given = [one.value for one in run.inner.keywords] + list(run.inner.args)
+    no_tensor = ("text", "number", "none")
     return any(
-        isinstance(one, ast.Starred)
-        or evaluator.value_of(one, run.where).kind not in ("text", "number", "none")
-        for one in given
+        isinstance(one, ast.Starred) or evaluator.value_of(one, run.where).kind not in no_tensor
+        for one in arguments(run.inner)
     )
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.queries.calls import calls_doing
 from gpulint.analysis.queries.grad_mode import grad_mode
-from gpulint.analysis.queries.intended import beside_a_phase
+from gpulint.analysis.queries.intended import beside_a_phase, intended
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.networks.module_mode import module_mode
 from gpulint.analysis.queries.reached import reached
@@ -50,16 +50,16 @@ class HotCall:
 @dataclass(frozen=True, slots=True)
 class Habit:
     """What a call in every step does: its event in the table, the end of the message, the reason, the cost. `slowdown` is how many times
-    as long a step of the 4-layer language model takes with it. `meant` says what speaks for it that a call is meant where it stands,
-    and `kept` in a clause what else it may be there for, where nobody sees what it would do to leave it out."""
+    as long a step of the 4-layer language model takes with it. `meant` says what of its own speaks for it that a call is meant where it
+    stands, and `kept` in a clause what else it may be there for, where nobody sees what it would do to leave it out."""
 
     does: str
     message: str
     reason: str
     cost: Cost
     slowdown: float
-    meant: Callable[[Asked, HotCall], Iterator[Answer]]
-    kept: Callable[[Asked, HotCall], str]
+    meant: Callable[[Asked, HotCall], Iterable[Answer]] = lambda asked, made: ()
+    kept: Callable[[Asked, HotCall], str] = lambda asked, made: ""
 
     def share(self, every: int | None) -> float | None:
         """The part of a step's time that a call takes which is made in every so many; None where their number is not seen."""
@@ -67,16 +67,15 @@ class Habit:
 
     def amortised(self, every: int | None, at: Place | None, filename: str) -> Answer:
         """What a call costs that is made in every so many steps of a loop; its answer is minor unless it is in every one."""
-        share, is_minor = self.share(every), every != 1
+        share = self.share(every)
         if share is None:
             clause = "how many steps lie between two calls, the code does not say"
             return minor(Question.REPEATS, clause, at, filename)
         if share < _LEAST:
             clause = f"it is made once in {every} steps, which is less than {100 * _LEAST:.0f} % of a step"
             return refuted(Question.REPEATS, clause, at, filename)
-        return replace(
-            proven(Question.REPEATS, f"it is made {_how_often(every)}", at, filename), minor=is_minor
-        )
+        holds = proven if every == 1 else minor
+        return holds(Question.REPEATS, f"it is made {_how_often(every)}", at, filename)
 
     def cost_of(self, every: int | None) -> Cost:
         """What a call costs that is made in every so many steps."""
@@ -143,6 +142,7 @@ def _answers(asked: Asked, habit: Habit, made: HotCall) -> Iterator[Answer]:
     else:
         yield refuted(Question.REPEATS, "no loop of steps is seen to run it")
     yield from habit.meant(asked, made)
+    yield from intended(evaluator, asked.steps, made.call, made.frame, repeats)
     for flag, wanted in repeats.flags:
         if not _decides_about_steps(asked, flag, wanted, repeats):
             yield _under(flag, repeats)
@@ -179,9 +179,9 @@ def _under(flag: ast.AST, repeats: Repeats) -> Answer:
 
 def _decides_about_steps(asked: Asked, flag: ast.AST, wanted: bool, repeats: Repeats) -> bool:
     """Whether a condition is that of a step as well, which pays then."""
-    flow = repeats.frame.flow if repeats.frame is not None else None
-    if repeats.frame is None or flow is None or flag not in flow.parents:
+    if repeats.frame is None or flag not in repeats.frame.flow.parents:
         return False
+    flow = repeats.frame.flow
     owner = flow.statement_of(flag)
     events = asked.steps.of(repeats.frame.function)
     return not wanted or any(block.owner is owner for event in events for block in flow.around(event.node))

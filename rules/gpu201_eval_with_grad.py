@@ -123,12 +123,9 @@ class EvalWithGrad(Rule):
     )
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
-        several = (asked.file.body, *(cls.body for cls in asked.file.classes), *asked.file.functions)
-        for function in filter(partial(_may_evaluate, asked), several):
-            found = [
-                (run, until_refuted(_answers(asked, run)))
-                for run in runs(asked.evaluator, asked.root(function))
-            ]
+        for function in filter(partial(_may_evaluate, asked), asked.file.parts):
+            several = runs(asked.evaluator, asked.root(function))
+            found = [(run, until_refuted(_answers(asked, run))) for run in several]
             told = [one for one in found if confidence_of(one[1]) is not None]
             first = min(told, key=lambda one: least_open(one[1]), default=None)
             for one in found:  # one report a function: of what is least in doubt
@@ -190,9 +187,8 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     if _differentiates(evaluator, run, phase.frame if phase is not None and phase.frame else run.where):
         yield refuted(Question.BACKWARD, "what it runs differentiates within itself, and needs grad for that")
     if what.by_choice is not None:
-        yield refuted(
-            Question.MEANT, "it is cut under a condition: who calls it chooses", what.by_choice.node
-        )
+        clause = "it is cut under a condition: who calls it chooses"
+        yield refuted(Question.MEANT, clause, what.by_choice.node)
     if not run.is_direct and _is_told_below(asked, run):
         yield refuted(Question.REACHED, "it is told where the network is called")
     if any(use.role == "too much" for use in what.unseen):
@@ -205,9 +201,8 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
         if is_of_module(evaluator, run.frame.function):
             yield left_open(Question.GRAD, "who runs the network is not seen, and may switch grad off")
         elif base:
-            yield left_open(
-                Question.GRAD, f"`{base}` is not seen, and may call `{run.frame.function.name}` with grad off"
-            )
+            clause = f"`{base}` is not seen, and may call `{run.frame.function.name}` with grad off"
+            yield left_open(Question.GRAD, clause)
     if grad.mode == "mixed" and (phase is None or phase.frame is None):
         here = all(use.frame is run.frame for use in (*what.read, *what.unseen, *what.returned))
         yield (left_open if here else refuted)(Question.GRAD, GRAD_MODES[grad.mode], grad.by)
@@ -253,13 +248,11 @@ def _is_left_out(flow: Flow, guard: ast.Call, call: ast.Call) -> bool:
 
 def _is_told_below(asked: Asked, run: Run) -> bool:
     """Whether a function on the way to the network is told of all its calls at once."""
-    at: tuple[Any, Frame] = (run.inner, run.where)
-    for outer in run.where.chain():
-        if not is_of_module(asked.evaluator, at[1].function) and _is_told(asked, *at):
-            return True
-        if outer[0] is run.call:
+    for node, frame in ((run.inner, run.where), *run.where.chain()):
+        if node is run.call:
             break
-        at = outer
+        if not is_of_module(asked.evaluator, frame.function) and _is_told(asked, node, frame):
+            return True
     return False
 
 
@@ -280,9 +273,8 @@ def _wanted(asked: Asked, run: Run, what: Outcome, phase: Phase | None) -> Itera
     evaluates = mode.mode == "eval" or loops or _is_called_in_loops(asked, run.frame.function)
     if phase is not None:
         if phase.frame is None and evaluator.callers(run.frame.function):
-            yield refuted(
-                Question.BACKWARD, "a backward goes through it in each phase that is seen", phase.by
-            )
+            clause = "a backward goes through it in each phase that is seen"
+            yield refuted(Question.BACKWARD, clause, phase.by)
         if phase.frame is None:
             clause = f"only `{ast.unparse(phase.by)}` says that a phase does not train"
             yield left_open(Question.REACHED, clause, phase.by)
@@ -305,9 +297,8 @@ def _wanted(asked: Asked, run: Run, what: Outcome, phase: Phase | None) -> Itera
         yield refuted(Question.READS, "its result is used as a tensor, and the network is not in eval mode")
     if all(use.name in _SHAPE for use in what.read):
         used = part or any(consumers(evaluator, run.inner, run.where, "graph"))
-        yield (refuted if used else left_open)(
-            Question.READS, "nothing reads its result, or no more than its shape"
-        )
+        clause = "nothing reads its result, or no more than its shape"
+        yield (refuted if used else left_open)(Question.READS, clause)
     found = weight(evaluator, run.network)
     if found.whole and not found.least:
         yield refuted(Question.GRAPH, "as far as it can be seen, it has no weights")
@@ -331,7 +322,12 @@ def _piles_up(run: Run, what: Outcome) -> bool:
 def _report(
     asked: Asked, run: Run, answers: tuple[Answer, ...], told: list[tuple[Run, tuple[Answer, ...]]]
 ) -> Report:
-    alike = [one for one, others in told if doubts_of(others) == doubts_of(answers)]
+    own = doubts_of(answers)
+    alike = [one for one, others in told if doubts_of(others) == own]
+    others = {one.call: doubts_of(each) for one, each in told if one.call is not run.call}
+    said = (
+        "and so does this" if each == own else f"so may this: {'; '.join(each)}" for each in others.values()
+    )
     mode = module_mode(asked.evaluator, run.named, run.where)
     what = outcome(asked.evaluator, run.inner, run.where)
     evaluates = (mode.mode == "eval" and not mode.may_be_later) or bool(what.wanted)
@@ -346,14 +342,7 @@ def _report(
         ),
         repair=lambda: _repair(asked, alike),
         subject=_named(asked, run),
-        related=tuple(
-            RelatedNode(
-                "and so does this" if others == doubts_of(answers) else f"so may this: {'; '.join(others)}",
-                call,
-            )
-            for call, others in {one.call: doubts_of(others) for one, others in told}.items()
-            if call is not run.call
-        ),
+        related=tuple(map(RelatedNode, said, others)),
     )
 
 

@@ -29,17 +29,8 @@ from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.raises import old_torch
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.flow import ENTRY
-from gpulint.analysis.syntax.nodes import dotted, key_of, keyword, last_name
-from gpulint.answers import (
-    Answer,
-    Question,
-    confidence_of,
-    left_open,
-    minor,
-    proven,
-    refuted,
-    until_refuted,
-)
+from gpulint.analysis.syntax.nodes import arguments, dotted, key_of, keyword, last_name
+from gpulint.answers import Answer, Question, confidence_of, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Repair, Report, Rule
@@ -208,11 +199,9 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     several = [network.but(origins=frozenset({one})) for one in origins_of(evaluator, network)]
     if len(several) > 1 and any(frozen(evaluator, one, place) is not None for one in several):
         yield left_open(Question.TRAINED, "some of those who make it freeze it")
-    calls = [(node, where) for node, where in network.origins if isinstance(node, ast.Call)]
-    if any(evaluator.does(*one).startswith("loads") for one in calls):
-        yield left_open(
-            Question.TRAINED, "it is loaded as a whole: it may have been frozen when it was saved"
-        )
+    if any(evaluator.does(*one).startswith("loads") for one in network.calls):
+        clause = "it is loaded as a whole: it may have been frozen when it was saved"
+        yield left_open(Question.TRAINED, clause)
     yield from (left_open(Question.TENSOR, one.clause) for one in run.network.assumptions)
     yield from _size(evaluator, run)
     yield from of_device(evaluator, run)
@@ -233,9 +222,8 @@ def _of_result(asked: Asked, run: Run) -> Iterator[Answer]:
     if part and not (what.read and all(run.holds(use.frame) for use in what.read)):
         yield refuted(Question.REACHED, "it is told where the network is called")
     inner = entered(evaluator, run)
-    if inner is not None and any(
-        not outcome(evaluator, one.inner, one.where).is_read_only for one in runs(evaluator, inner)
-    ):
+    ran = runs(evaluator, inner) if inner is not None else ()
+    if not all(outcome(evaluator, one.inner, one.where).is_read_only for one in ran):
         yield refuted(Question.BACKWARD, "what it runs is differentiated, or kept, beside what it gives")
     mode = module_mode(evaluator, run.named, run.where)
     if not is_in_step(asked.steps, evaluator, run):
@@ -243,10 +231,9 @@ def _of_result(asked: Asked, run: Run) -> Iterator[Answer]:
         if all(outcome(evaluator, one.inner, one.where).is_read_only for one in others):
             yield refuted(Question.BACKWARD, "no step of training runs beside it")
         yield left_open(Question.BACKWARD, "who goes backward through what runs beside it is not seen")
-    elif not trains_beside(asked, run, mode) and (
-        mode.mode == "eval" or not part or run.frame.flow.loops(run.call)
-    ):
-        yield refuted(Question.MEANT, "it is an evaluation, which is told as such")
+    elif mode.mode == "eval" or not part or run.frame.flow.loops(run.call):
+        if not trains_beside(asked, run, mode):
+            yield refuted(Question.MEANT, "it is an evaluation, which is told as such")
     yield proven(Question.BACKWARD, "no backward can go through what it gives")
     if not optimizers_of(evaluator, run.network):
         yield from (left_open(Question.TRAINED, clause) for clause in _handed(evaluator, run))
@@ -311,10 +298,10 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
 
 def _handed(evaluator: Evaluator, run: Run) -> Iterator[str]:
     """What is not seen, and makes it or is given it: it may freeze it."""
-    calls = [(node.func, where) for node, where in run.network.origins if isinstance(node, ast.Call)]
-    if of_unseen_package(evaluator, run.network) and any(
-        evaluator.value_of(*one).kind == "library" for one in calls
-    ):
+    by_library = any(
+        evaluator.value_of(one.func, where).kind == "library" for one, where in run.network.calls
+    )
+    if by_library and of_unseen_package(evaluator, run.network):
         yield "what makes it is not seen: it may be frozen there"
         return
     for origin in origins_of(evaluator, run.network):
@@ -357,10 +344,8 @@ def _size(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
         yield left_open(Question.SIZE, "nothing but a few linear layers is seen of it")
         yield minor(Question.SIZE, "nothing shows that it is large")
     else:
-        seen = (
-            f"about {found.least:,} weights of it are seen" if found.least else "how large it is is not seen"
-        )
-        yield minor(Question.SIZE, seen)
+        seen = f"about {found.least:,} weights of it are seen" if found.least else ""
+        yield minor(Question.SIZE, seen or "how large it is is not seen")
 
 
 def _gradient_is_read(evaluator: Evaluator, run: Run, backwards: tuple[Use, ...]) -> bool:
@@ -384,8 +369,7 @@ def _traces(evaluator: Evaluator, node: Any, frame: Frame) -> set[Any]:
 
 def _given(run: Run) -> list[Any]:
     """What a network is given, piece by piece."""
-    given = (*run.inner.args, *(one.value for one in run.inner.keywords))
-    return [one for one in given if not isinstance(one, ast.Starred)]
+    return [one for one in arguments(run.inner) if not isinstance(one, ast.Starred)]
 
 
 def _wants_input(evaluator: Evaluator, run: Run) -> bool:

@@ -18,7 +18,7 @@ from gpulint.analysis.queries.networks.trained import are_thrown_away, frozen, o
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.raises import old_torch
 from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.syntax.nodes import dotted
+from gpulint.analysis.syntax.nodes import arguments, dotted
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
@@ -157,7 +157,7 @@ def _judged(asked: Asked, made: Forward) -> Iterator[_Judged]:
             continue  # a part of another, which is told
         given = [
             one
-            for one in (*fed.node.args, *(named.value for named in fed.node.keywords))
+            for one in arguments(fed.node)
             if (graph := _graph_of(evaluator.value_of(one, fed.frame)))
             and graph <= own  # and no other's, which is wanted
         ]
@@ -187,8 +187,7 @@ def _answers(asked: Asked, judged: _Judged) -> Iterator[Answer]:
     by = frozen(evaluator, made.network, place)
     if by is not None:
         yield refuted(Question.GRAPH, f"`{_name(made)}` is frozen")
-    inputs = (*made.call.args, *(one.value for one in made.call.keywords))
-    if any(evaluator.value_of(one, made.frame).graph is not Graph.NONE for one in inputs):
+    if any(evaluator.value_of(one, made.frame).graph is not Graph.NONE for one in arguments(made.call)):
         yield refuted(Question.GRAPH, f"what `{_name(made)}` is given may want its gradient")
     if backward.name.rpartition(".")[2] == "grad":
         yield refuted(Question.BACKWARD, "it asks for gradients by name")
@@ -239,10 +238,8 @@ def _made_for_this(asked: Asked, judged: _Judged) -> Any:
 def _report(asked: Asked, judged: _Judged) -> Report:
     generator, what = _name(judged.made), asked.source(judged.given)
     if _is_shared(asked, judged):
-        again = f"`{what}.detach()`, with `requires_grad_()` where it is differentiated by that"
-        advice = (
-            f"a `.detach()` would cut what else is made of the result: let it be made once more, of {again}"
-        )
+        again = f"let it be made once more, of `{what}.detach()`, with `requires_grad_()` where it is differentiated by that"
+        advice = f"a `.detach()` would cut what else is made of the result: {again}"
     elif _made_for_this(asked, judged) is not None:
         advice = f"make it under `no_grad`: that saves the memory of `{generator}`'s activations and the time"
     elif judged.made.call is judged.given:

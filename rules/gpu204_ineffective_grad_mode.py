@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.queries.effects import uses_since_made
 from gpulint.analysis.queries.grad_mode import grad_at_entry, grad_mode
+from gpulint.analysis.queries.graphs.backwards import is_true
 from gpulint.analysis.queries.networks.forwards import forwards
 from gpulint.analysis.queries.networks.trained import frozen, of_unseen_package, switches_weights
 from gpulint.analysis.queries.raises import old_torch
@@ -16,19 +17,7 @@ from gpulint.analysis.syntax.nodes import arguments, dotted, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import (
-    AddImport,
-    Change,
-    Claimed,
-    Cost,
-    RelatedNode,
-    Remove,
-    Repair,
-    Replace,
-    Report,
-    Rule,
-    Wrap,
-)
+from gpulint.rule import AddImport, Claimed, Cost, RelatedNode, Remove, Repair, Replace, Report, Rule, Wrap
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
@@ -197,8 +186,7 @@ def _volatile(asked: Asked, function: Function) -> Iterator[Claimed]:
     frame, flow = asked.root(function), function.flow
     found: list[tuple[ast.Call, tuple[Use, ...]]] = []
     for call in flow.calls.get("Variable", ()):
-        value = keyword(call, "volatile")
-        if isinstance(value, ast.Constant) and value.value is True:
+        if is_true(keyword(call, "volatile")):
             if asked.evaluator.value_of(call.func, frame).full_name.startswith("torch."):
                 found.append((call, tuple(consumers(asked.evaluator, call, frame, "graph"))))
     runs = {flow.statement_of(one.call) for one in forwards(asked.evaluator, function)}
@@ -251,9 +239,9 @@ def _of_volatile(asked: Asked, function: Function, call: ast.Call, uses: tuple[U
 def _frozen_in_name(asked: Asked, function: Function) -> Iterator[Claimed]:
     frame, flow = asked.root(function), function.flow
     misspelt = asked.evaluator.table.knows("misspelt")
-    for one in (each for several in flow.definitions.values() for each in several):
+    for one in flow.definitions_of("assign"):
         target, off = one.node, isinstance(one.value, ast.Constant) and one.value.value is False
-        if one.kind == "assign" and off and isinstance(target, ast.Attribute) and target.attr in _SWITCHES:
+        if off and isinstance(target, ast.Attribute) and target.attr in _SWITCHES:
             is_misspelt = target.attr in misspelt
             answers = until_refuted(_of_switch(asked, target, frame, is_misspelt))
             report = partial(_idle_report, asked, target, is_misspelt)
@@ -265,10 +253,8 @@ def _of_switch(asked: Asked, target: ast.Attribute, frame: Frame, misspelt: bool
     name = ast.unparse(target.value)
     if any(target.attr in cls.methods for cls in asked.file.classes):
         yield refuted(Question.MEANT, f"a class here has made `{target.attr}` for itself")
-    if value.kind == "module":
-        yield proven(Question.TRAINED, f"a module has no switch `{target.attr}`")
-    elif misspelt and value.kind == "parameter":
-        yield proven(Question.TRAINED, f"a parameter has no switch `{target.attr}`")
+    if value.kind == "module" or (misspelt and value.kind == "parameter"):
+        yield proven(Question.TRAINED, f"a {value.kind} has no switch `{target.attr}`")
     else:
         yield refuted(Question.TRAINED, f"`{name}` is no network, as far as it is seen")
     yield from (left_open(Question.TRAINED, one.clause) for one in value.assumptions)
@@ -360,9 +346,8 @@ def _repair(
     if what == "bare":
         if not isinstance(node, cst.Call):
             return None
-        statement = asked.node(function.flow.statement_of(at))
-        changes: tuple[Change, ...] = (Remove(statement), Wrap(lines, no_grad_with(name)))
-        return Repair("unsafe", f"run the rest of the block under `{name}()`", changes, _LOSES_GRAPH)
+        bare = (Remove(asked.node(function.flow.statement_of(at))), Wrap(lines, no_grad_with(name)))
+        return Repair("unsafe", f"run the rest of the block under `{name}()`", bare, _LOSES_GRAPH)
     if old_torch(asked.evaluator, asked.file) is not None:
         return None
     name, missing = asked.torch_name("no_grad", rest[0])

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.queries.amounts import amounts_of
 from gpulint.analysis.queries.graphs.anew import older_parts
-from gpulint.analysis.queries.graphs.backwards import Backward, again, backwards, older_than_round, place_in
-from gpulint.analysis.queries.outcome import outcome
+from gpulint.analysis.queries.graphs.backwards import Backward, again, backwards, older_than_round
+from gpulint.analysis.queries.outcome import outcome, place_in
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import keyword
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
@@ -96,7 +96,6 @@ class NeedlessRetainGraph(Rule):
 
 def _answers(asked: Asked, one: Backward) -> Iterator[Answer]:
     evaluator, function = asked.evaluator, one.frame.function
-    given = not one.origins
     other = again(evaluator, one)
     if other is not None:
         here = other.node if asked.is_here(other.frame) else None
@@ -106,21 +105,16 @@ def _answers(asked: Asked, one: Backward) -> Iterator[Answer]:
         yield refuted(Question.BACKWARD, "each round of the loop goes through a graph older than it", older)
     ways = [outcome(evaluator, node, frame) for node, frame in one.origins]
     unseen = next((use for way in ways for use in way.unseen), None)
-    if given:
+    if not one.origins:
         clause = "the loss is a caller's, who may call `backward` on it again"
-        yield left_open(Question.BACKWARD, clause)
     elif unseen is not None:
         clause = f"`{unseen.name}`, whose code is not seen, is given the graph and may call `backward` again"
-        yield left_open(Question.BACKWARD, clause)
     elif any(_is_of_round(one, use) for way in ways for use in way.returned):
         clause = f"`{function.name}` returns a part of the graph, and its caller may call `backward` on that"
-        yield left_open(Question.BACKWARD, clause)
     else:
-        kept = next((part for part in older_parts(evaluator, one) if part.shown), None)
-        if kept is not None:
-            yield left_open(Question.BACKWARD, kept.clause)
-        else:
-            yield proven(Question.BACKWARD, "no second backward goes through it")
+        clause = next((part.clause for part in older_parts(evaluator, one) if part.shown), "")
+    unless = left_open(Question.BACKWARD, clause)
+    yield unless if clause else proven(Question.BACKWARD, "no second backward goes through it")
     yield _outlives(asked, one, any(way.returned or way.stored for way in ways))
     yield from amounts_of(evaluator, one.origins)
     yield from reached(evaluator, function, one.call)

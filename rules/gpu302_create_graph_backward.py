@@ -111,26 +111,21 @@ def _until_let_go(asked: Asked, one: Backward) -> Sequence[str]:
     done: list[tuple[Any, str]] = [(call, each.kind) for call, each in updates_in(asked.evaluator, function)]
     done += [(event.node, "forward") for event in asked.steps.of(function) if event.work == "forward"]
     done += [(found.node, "clear") for found in _let_go_by_hand(flow)]
-    placed = [
-        (flow.order[flow.statement_of(node)], kind)
-        for node, kind in done
-        if not loops or loops[0] in flow.loops(node)
-    ]
+    inside = (each for each in done if not loops or loops[0] in flow.loops(each[0]))
+    placed = [(flow.order[flow.statement_of(node)], kind) for node, kind in inside]
     at = flow.order[flow.statement_of(one.call)]
-    following = [
-        kind for _, _, kind in sorted((order < at, order, kind) for order, kind in placed if order != at)
-    ]
+    after = sorted((order < at, order, kind) for order, kind in placed if order != at)
+    following = [kind for _, _, kind in after]
     ends = [number for number, kind in enumerate(following) if kind in ("clear", "forward")]
     return following[: ends[0] + 1] if ends else following
 
 
 def _let_go_by_hand(flow: Flow) -> Iterator[Definition]:
     """`p.grad = None` and `del p.grad`."""
-    for key, several in flow.definitions.items():
-        for found in several if key.endswith(".grad") else ():
-            none = isinstance(found.value, ast.Constant) and found.value.value is None
-            if found.kind == "delete" or (found.kind == "assign" and none):
-                yield found
+    for found in flow.definitions_of("delete", "assign"):
+        none = isinstance(found.value, ast.Constant) and found.value.value is None
+        if found.key.endswith(".grad") and (found.kind == "delete" or none):
+            yield found
 
 
 def _of_cycle(asked: Asked, one: Backward, until: Sequence[str]) -> Iterator[Answer]:
@@ -164,8 +159,7 @@ def _read_only(asked: Asked, function: Function) -> Iterator[Claimed]:
     """`torch.autograd.grad(…, create_graph=True)` of which only numbers and pictures are made."""
     evaluator, frame = asked.evaluator, asked.root(function)
     for call in function.flow.calls.get("grad", ()):
-        row = evaluator.row_of(call, frame)
-        if row is not None and row.does == "differentiates" and is_true(keyword(call, "create_graph")):
+        if evaluator.does(call, frame) == "differentiates" and is_true(keyword(call, "create_graph")):
             answers = until_refuted(_of_numbers(asked, call, frame))
             yield Claimed(call, asked.called(call), answers, partial(_report_of_numbers, asked, call))
 

@@ -95,14 +95,9 @@ def _answers(asked: Asked, call: ast.Call, frame: Frame) -> Iterator[Answer]:
     base = evaluator.value_of(call.func.value, frame) if isinstance(call.func, ast.Attribute) else None
     if base is None or base.kind not in ("optimizer", "module", "unknown"):
         yield refuted(Question.TENSOR, "it is of neither an optimizer nor a network")
-    by_hand = (
-        one
-        for key, several in flow.definitions.items()
-        for one in several
-        if one.kind in ("inplace", "augmented") and key.removesuffix(".data").endswith(".grad")
-    )
-    if (one := next(by_hand, None)) is not None:
-        yield refuted(Question.MEANT, "who writes into gradients wants them to be there", one.statement)
+    for one in flow.definitions_of("inplace", "augmented"):
+        if one.key.removesuffix(".data").endswith(".grad"):
+            yield refuted(Question.MEANT, "who writes into gradients wants them to be there", one.statement)
     for name in _CAPTURING:
         for other, captured in asked.file.calls_named(name):
             ref = evaluator.value_of(captured.func, asked.root(other)).ref

@@ -5,14 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.rules._hot import Habit, HotCall, claims
 
-from gpulint.analysis.queries.intended import intended, neighbour
+from gpulint.analysis.queries.intended import imported
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
-    from gpulint.answers import Answer
 
 
 class EmptyCacheInHotLoop(Rule):
@@ -82,15 +81,11 @@ class EmptyCacheInHotLoop(Rule):
         yield from claims(asked, _HABIT)
 
 
-def _meant(asked: Asked, made: HotCall) -> Iterator[Answer]:
-    return intended(asked.evaluator, asked.steps, made.call, made.frame, made.repeats)
-
-
 def _kept(asked: Asked, made: HotCall) -> str:
-    library = neighbour(asked.evaluator, asked.file)
-    return (
-        f"`{library}` takes memory of the same GPU, which torch's cache would keep from it" if library else ""
-    )
+    """A library that takes memory of the same card beside torch."""
+    library, by = imported(asked.evaluator, asked.file, "device-libraries")
+    clause = f"`{library}` takes memory of the same GPU, which torch's cache would keep from it"
+    return "" if by is None else clause
 
 
 _HABIT = Habit(
@@ -102,6 +97,5 @@ _HABIT = Habit(
         "1.11 times the step time of a 4-layer language model, 1.1 times that of a 16-layer MLP; H200, torch 2.11",
     ),
     slowdown=1.11,
-    meant=_meant,
     kept=_kept,
 )

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 from gpulint.rules._hot import Habit, HotCall, claims
 
 from gpulint.analysis.queries.calls import calls_doing
-from gpulint.analysis.queries.intended import intended
 from gpulint.answers import Answer, Question, refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
@@ -89,11 +88,10 @@ class GcCollectInHotLoop(Rule):
 
 
 def _meant(asked: Asked, made: HotCall) -> Iterator[Answer]:
-    """Also that the collector is kept from running by itself: then somebody has to call it now and then."""
+    """That the collector is kept from running by itself: then somebody has to call it now and then."""
     told = next(calls_doing(asked.evaluator, made.frame.function.file, _STEERS), None)
     if told is not None and made.every != 1:
         yield refuted(Question.MEANT, "the collector is kept from running by itself", told[0])
-    yield from intended(asked.evaluator, asked.steps, made.call, made.frame, made.repeats)
 
 
 def _kept(asked: Asked, made: HotCall) -> str:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 from gpulint.rules._hot import Habit, HotCall, claims
 
 from gpulint.analysis.evaluate.weights import SMALL, weight
-from gpulint.analysis.queries.intended import intended
 from gpulint.analysis.queries.waits import waits
 from gpulint.answers import Answer, Question, minor, refuted
 from gpulint.claims import Claim
@@ -87,8 +86,7 @@ class SynchronizeInHotLoop(Rule):
 
 
 def _meant(asked: Asked, made: HotCall) -> Iterator[Answer]:
-    yield from waits(asked.evaluator, asked.steps, made.call, made.frame, made.repeats)
-    yield from intended(asked.evaluator, asked.steps, made.call, made.frame, made.repeats)
+    return waits(asked.evaluator, asked.steps, made.call, made.frame, made.repeats)
 
 
 def _kept(asked: Asked, made: HotCall) -> str:
@@ -109,7 +107,6 @@ def _meant_to_save(asked: Asked, made: HotCall) -> Iterator[Answer]:
         yield refuted(Question.SIZE, "no weights of a network are seen in what it saves")
     if sum(weight(asked.evaluator, one).least for one in weights) < SMALL:
         yield minor(Question.SIZE, "how large what is saved is, the code does not say")
-    yield from intended(asked.evaluator, asked.steps, made.call, made.frame, made.repeats)
 
 
 _SAVING = Habit(

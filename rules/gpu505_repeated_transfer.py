@@ -12,6 +12,7 @@ from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.stores.filled import Filled, Place, extent, filled
 from gpulint.analysis.queries.stores.on_device import devices, is_move, operations
+from gpulint.analysis.queries.waits import goes_on
 from gpulint.analysis.syntax.nodes import LOOPS, arguments, called_on, dotted, key_of, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
@@ -135,9 +136,8 @@ class RepeatedTransfer(Rule):
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         rows = asked.evaluator.table.knows("tensor").items()
-        moves = [
-            name for name, row in rows if row.device in ("cuda", "argument") or row.does == "copies into"
-        ]
+        brings = ("cuda", "argument")
+        moves = [name for name, row in rows if row.device in brings or row.does == "copies into"]
         calls = (found for name in moves for found in asked.file.calls_named(name))
         for function, call in sorted(calls, key=lambda one: (one[1].lineno, one[1].col_offset)):
             move = _moved(asked, call, asked.root(function))
@@ -168,11 +168,9 @@ def _moved(asked: Asked, call: Any, frame: Frame) -> _Move | None:
     known = next((one for one in ways if one.rate == "step"), None)
     unseen = (one for one in ways if one.rate == "?" and one.loop is None and not _begins(one, frame))
     rounds = known or next(unseen, None)
-    return (
-        _Move(asked, call, moved, frame, loop, device, made, into, copies, rounds, back)
-        if loop or rounds
-        else None
-    )
+    if loop is None and rounds is None:
+        return None
+    return _Move(asked, call, moved, frame, loop, device, made, into, copies, rounds, back)
 
 
 def _begins(repeats: Repeats, frame: Frame) -> bool:
@@ -190,11 +188,8 @@ def _back(asked: Asked, data: Place, call: ast.Call, frame: Frame) -> Answer | N
     places = set(devices(asked.evaluator, node, where))
     same = key is not None and key == key_of(node) and set(flow.reaching(goal)) == set(flow.reaching(node))
     if same or "cuda" in places:
-        return proven(
-            Question.DEVICE,
-            f"`{key_of(node) or 'what is put into it'}` is there, and goes to the host first",
-            node,
-        )
+        clause = f"`{key_of(node) or 'what is put into it'}` is there, and goes to the host first"
+        return proven(Question.DEVICE, clause, node)
     last, inner = operations(asked.evaluator, node, where)[-1]
     if places == {"host"} or not isinstance(last, ast.Call) or not forward_of(asked.evaluator, last, inner):
         return None
@@ -204,9 +199,8 @@ def _back(asked: Asked, data: Place, call: ast.Call, frame: Frame) -> Answer | N
 def _repeated(asked: Asked, moved: Any, frame: Frame) -> ast.Call | None:
     """The call that repeats what is moved: `x.repeat(k, 1)`, also where the result is only laid out in another way then."""
     for node, where in operations(asked.evaluator, moved, frame):
-        row = (
-            asked.evaluator.table.own("tensor", last_name(node.func)) if isinstance(node, ast.Call) else None
-        )
+        called = last_name(node.func) if isinstance(node, ast.Call) else ""
+        row = asked.evaluator.table.own("tensor", called)
         if row is not None and row.size == "more":
             return node if where is frame else None
         if not isinstance(node, ast.Name) and not (row is not None and (row.view or row.does == "lays out")):
@@ -292,12 +286,7 @@ class _Move:
         spelled = counted.args if isinstance(counted, ast.Call) else getattr(counted, "elts", [])
         if spelled and all(isinstance(one, ast.Constant) for one in spelled):
             yield refuted(Question.REPEATS, "the loop has as few rounds as the text says", self.loop)
-        later = keyword(self.call, "non_blocking")
-        if (
-            later is not None
-            and self.copies is None
-            and asked.evaluator.value_of(later, self.frame).const is not False
-        ):
+        if self.copies is None and goes_on(asked.evaluator, self.call, self.frame):
             yield refuted(Question.MEANT, "with `non_blocking=True` the host does not wait for the copy")
         if self.device == "host":
             yield refuted(Question.DEVICE, "it is moved to the host")
@@ -375,10 +364,8 @@ class _Move:
         if sizes > 2:
             return proven(Question.SIZE, "its shape is that of activations, or has three sizes of tensors")
         if sizes == 2 and more:
-            return minor(
-                Question.SIZE,
-                "its shape has two sizes of tensors, and more: how many numbers, the code does not say",
-            )
+            clause = "its shape has two sizes of tensors, and more: how many numbers, the code does not say"
+            return minor(Question.SIZE, clause)
         if self.rounds is not None and (is_all or self.rounds.rate == "?"):
             return refuted(Question.SIZE, "it has few numbers, and a step that calls this may wait anyhow")
         little = f"{numbers:,} numbers cost" if is_all else "how much is moved is not shown: a little costs"
@@ -395,14 +382,12 @@ def _report(move: _Move) -> Report:
     if move.copies is not None:
         what, advice = f"each copy of {what}", "move it before it is repeated"
         measured = "22.48 ms for 128 copies that are repeated and moved, 5.56 ms moved and repeated; H200, torch 2.11"
+    taken = "a wait for the GPU in every step, and the time that the host and the bus take; no memory"
     return Report(
         move.call,
         f"{what} is moved to the GPU in every step" + (", and is the same in each" if is_same else ""),
         f"the host waits until the GPU has done all it was given before; {advice}",
-        Cost(
-            "a wait for the GPU in every step, and the time that the host and the bus take; no memory",
-            measured,
-        ),
+        Cost(taken, measured),
         repair=lambda: _repair(move),
         subject=move.name,
     )
@@ -413,23 +398,14 @@ def _repair(move: _Move) -> Repair | None:
     from gpulint.fix.nodes import with_argument
 
     call, asked, made, inner = move.call, move.asked, move.made, move.moved
-    rows = asked.evaluator.table.knows("tensor")
-    while (
-        called_on(inner) is not None
-        and (row := rows.get(inner.func.attr))
-        and (row.view or row.size == "more")
-    ):
-        inner = called_on(inner)
+    rows = asked.evaluator.table.knows("tensor").items()
+    shaping = [name for name, row in rows if row.view or row.size == "more"]
+    while (base := called_on(inner, *shaping)) is not None:
+        inner = base
     given, takes_one = arguments(call), last_name(call.func) != "cuda"
-    if (
-        made is None
-        or move.is_into
-        or made.begun is not inner
-        or made.how not in _WHY
-        or len(given) != takes_one
-    ):
+    if made is None or move.is_into or made.begun is not inner or len(given) != takes_one:
         return None
-    if {one.arg for one in inner.keywords} & _OF_THE_FIRST:
+    if made.how not in _WHY or {one.arg for one in inner.keywords} & _OF_THE_FIRST:
         return None
     text = asked.source(given[0], 200) if given else asked.quoted("cuda")
     why = _WHY[made.how]

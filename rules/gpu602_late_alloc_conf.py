@@ -75,9 +75,8 @@ class LateAllocConf(Rule):
             if setting.own:
                 since = started_before(asked.evaluator, setting.statement, setting.frame, setting.read_by)
                 answers = until_refuted(_answers(asked, setting, since))
-                yield Claimed(
-                    setting.statement, setting.variable, answers, partial(_report, asked, setting, since)
-                )
+                report = partial(_report, asked, setting, since)
+                yield Claimed(setting.statement, setting.variable, answers, report)
 
 
 def _answers(asked: Asked, setting: Setting, since: ast.Call | None) -> Iterator[Answer]:
@@ -96,13 +95,9 @@ def _answers(asked: Asked, setting: Setting, since: ast.Call | None) -> Iterator
 
 def _imports_torch(setting: Setting) -> bool:
     function = setting.frame.function
-    return any(
-        one.kind == "import"
-        and one.value.partition(".")[0] == "torch"
-        and (not function.is_module or one.node.lineno < setting.statement.lineno)
-        for several in function.file.body.flow.definitions.values()
-        for one in several
-    )
+    imports = function.file.body.flow.definitions_of("import")
+    by_then = (one for one in imports if not function.is_module or one.node.lineno < setting.statement.lineno)
+    return any(one.value.partition(".")[0] == "torch" for one in by_then)
 
 
 def _report(asked: Asked, setting: Setting, since: ast.Call | None) -> Report:

@@ -125,8 +125,9 @@ def _answers(asked: Asked, node: Any, frame: Frame, now: Renamed, old: str) -> I
     if _may_be_missing(frame.flow, node) or _has_newer(asked, node, frame, now):
         yield refuted(Question.MEANT, "the version of torch decides which name is used")
     home, bound = _bound(asked, frame.function, dotted(getattr(node, "func", node)) or "")
+    others = (one for one in bound if one.value != "torch")
     if len({one.value for one in bound}) > 1 or any(
-        one.value != "torch" and _may_be_missing(home.flow, one.statement) for one in bound
+        _may_be_missing(home.flow, one.statement) for one in others
     ):
         yield refuted(Question.MEANT, "where the name comes from is decided by what there is to import")
     yield proven(Question.READS, "the old name warns at every call")
@@ -146,9 +147,8 @@ def _has_newer(asked: Asked, node: Any, frame: Frame, now: Renamed) -> bool:
     if not flow.conditions(node) and not any(isinstance(one, ast.IfExp) for one in flow.ancestors(node)):
         return False
     last = now.name.rpartition(".")[2]
-    for use in (
-        one for key, several in flow.uses.items() if key.rpartition(".")[2] == last for one in several
-    ):
+    several = (uses for key, uses in flow.uses.items() if key.rpartition(".")[2] == last)
+    for use in (one for uses in several for one in uses):
         first = getattr(flow.parents.get(use), "args", [])[:1]
         other = any(isinstance(one, ast.Constant) and one.value != now.first.strip('"') for one in first)
         if not other and asked.evaluator.value_of(use, frame).ref == now.name:

@@ -104,8 +104,7 @@ _NAME = "torch.cuda.set_device"
 
 
 def _chooses(asked: Asked, call: ast.Call, frame: Frame) -> bool:
-    row = asked.evaluator.row_of(call, frame)
-    return row is not None and row.does == "chooses card"
+    return asked.evaluator.does(call, frame) == "chooses card"
 
 
 def _settles(asked: Asked, call: ast.Call, frame: Frame) -> bool:
@@ -124,12 +123,12 @@ def _settles(asked: Asked, call: ast.Call, frame: Frame) -> bool:
 
 def _is_over_nccl(asked: Asked) -> bool:
     """Whether the file's process groups are of NCCL, and are not told their card when they are made."""
-    made = list(asked.file.calls_named("init_process_group"))
-    return any(
-        asked.evaluator.value_of(backend, asked.root(function)).const == "nccl"
-        for function, call in made
-        if (backend := argument(call, 0, "backend")) is not None
-    ) and not any(keyword(call, "device_id") for _, call in made)
+    made = asked.file.calls_named("init_process_group")
+    given = ((argument(call, 0, "backend"), asked.root(function)) for function, call in made)
+    values = (asked.evaluator.value_of(one, frame) for one, frame in given if one is not None)
+    return any(one.const == "nccl" for one in values) and not any(
+        keyword(call, "device_id") for _, call in made
+    )
 
 
 def _answers(asked: Asked, call: ast.Call, frame: Frame, first: ast.Call, where: Frame) -> Iterator[Answer]:
@@ -152,6 +151,7 @@ def _answers(asked: Asked, call: ast.Call, frame: Frame, first: ast.Call, where:
 
 def _report(asked: Asked, call: ast.Call, frame: Frame, first: ast.Call, where: Frame) -> Report:
     path = asked.path_of(first)
+    used = RelatedNode("the first card is used here", None if path else first, path or None, first.lineno)
     return Report(
         call,
         "the card is chosen when the process has used the first one already",
@@ -160,9 +160,7 @@ def _report(asked: Asked, call: ast.Call, frame: Frame, first: ast.Call, where: 
             "a context on card 0 for each rank that has another one",
             "526 MiB for `torch.zeros(1).cuda()`, 618 MiB for what is made there; H200, torch 2.11",
         ),
-        related=(
-            RelatedNode("the first card is used here", None if path else first, path or None, first.lineno),
-        ),
+        related=(used,),
         repair=lambda: _repair(asked, call, first, frame) if where.function is frame.function else None,
         subject=_NAME,
     )

@@ -95,15 +95,15 @@ FLOORS: dict[str, set[str]] = {
 # The most lines of code, comments and docstrings left out, that a room of the engine may have: they only go down.
 BUDGETS = {
     ANALYSIS: 145,
-    f"{ANALYSIS}.syntax": 700,
+    f"{ANALYSIS}.syntax": 698,
     f"{ANALYSIS}.project": 680,
     f"{ANALYSIS}.domain": 125,
     f"{ANALYSIS}.evaluate": 3_179,
     f"{ANALYSIS}.models": 235,
-    f"{ANALYSIS}.queries": 4_915,
-    RULES: 6_514,
+    f"{ANALYSIS}.queries": 4_808,
+    RULES: 6_406,
 }
-MOST_OF_READING = 16_493  # all of them together; 16,000 is the aim
+MOST_OF_READING = 16_276  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 

@@ -12,7 +12,7 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import CallSite, Frame
 from gpulint.analysis.evaluate.weights import trips, weight
 from gpulint.analysis.project.file import Function
-from gpulint.analysis.queries.multiplicity import BATCH_HOOKS
+from gpulint.analysis.queries.multiplicity import BATCH_HOOKS, ends_at_once
 from gpulint.analysis.queries.networks.placed import moved_anywhere
 from gpulint.analysis.queries.networks.runs import Run, runs_of
 from gpulint.analysis.queries.stores.filled import filled
@@ -69,9 +69,11 @@ def amounts_of(evaluator: Evaluator, made: Iterable[tuple[Any, Frame | None]]) -
 def _of_rounds(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
     flow, function = run.frame.flow, run.frame.function
     loops = flow.loops(run.call)
-    if loops and all(_is_few(evaluator, one, run.frame) for one in loops) and runs_once(evaluator, function):
+    counts = (trips(evaluator, one, run.frame) for one in loops)
+    few = bool(loops) and all(one is not None and one <= _FEW for one in counts)
+    if few and runs_once(evaluator, function):
         yield left_open(Question.REPEATS, "its loop has as few rounds as the text says", loops[0])
-    elif loops and _ends_at_once(loops[0]) and not loops[1:]:
+    elif loops and ends_at_once(loops[0]) and not loops[1:]:
         yield left_open(Question.REPEATS, "its loop ends with the first round", loops[0])
     elif loops or function.is_module:
         return
@@ -81,21 +83,10 @@ def _of_rounds(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
         yield left_open(Question.REPEATS, f"no loop is seen to run `{function.name}`")
 
 
-def _is_few(evaluator: Evaluator, loop: Any, frame: Frame) -> bool:
-    count = trips(evaluator, loop, frame)
-    return count is not None and count <= _FEW
-
-
-def _ends_at_once(loop: Any) -> bool:
-    """Whether the first round of a loop leaves it."""
-    body = getattr(loop, "body", None)
-    return isinstance(body, list) and isinstance(body[-1], (ast.Break, ast.Return, ast.Raise))
-
-
 def runs_once(evaluator: Evaluator, function: Function) -> bool:
     """Whether a function runs once where the script runs: only from where that starts, in no loop."""
     return all(
-        one.is_module or (one.cls is None and bool(sites) and all(map(_ends_at_once, _loops_around(sites))))
+        one.is_module or (one.cls is None and bool(sites) and all(map(ends_at_once, _loops_around(sites))))
         for one, sites in _above(evaluator, function)
     )
 
@@ -163,9 +154,8 @@ def is_tried_out(evaluator: Evaluator, run: Run) -> bool:
     """Whether all that a run is given is made up for its shape: zeros, ones, and what is as good."""
     given = arguments(run.inner)
     made = [filled(evaluator, one, run.where) for one in given]
-    return bool(made) and all(
-        one is not None and not one.data and one.how in ("alike", "draws evenly") for one in made
-    )
+    even = ("alike", "draws evenly")
+    return bool(made) and all(one is not None and not one.data and one.how in even for one in made)
 
 
 def is_over_batches(evaluator: Evaluator, loop: Any, frame: Frame) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from gpulint.analysis.domain.values import UNKNOWN, Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.evaluate.frames import Frame, settled
+from gpulint.analysis.evaluate.frames import Frame, remembered, settled
 from gpulint.analysis.project.file import File, Function
 from gpulint.analysis.syntax.nodes import called_on, last_name
 
@@ -72,11 +72,22 @@ def entered(evaluator: Evaluator, frame: Frame, depth: int = 3) -> Iterator[Fram
     """The frames of the calls that are seen to run a function, each in those of the calls of what makes it."""
     for site in evaluator.callers(frame.function) if depth and frame.caller is None else ():
         for outer in [*entered(evaluator, site.frame, depth - 1)] or [site.frame] if site.certain else ():
-            func = site.call.func
-            receiver = evaluator.value_of(func.value, outer) if isinstance(func, ast.Attribute) else None
-            found = evaluator.enter(frame.function, site.call, outer, receiver)
+            found = entered_by(evaluator, frame.function, site.call, outer)
             if found is not None:
                 yield found
+
+
+def entered_by(evaluator: Evaluator, function: Function, call: Any, caller: Frame) -> Frame | None:
+    """The frame of a function for a call that runs it, of the object that it is called on."""
+    on = called_on(call)
+    return evaluator.enter(function, call, caller, evaluator.value_of(on, caller) if on is not None else None)
+
+
+def outwards(evaluator: Evaluator, frame: Frame) -> list[tuple[Any, Frame]]:
+    """The calls that a frame is of: its own one, or all of its function, each with the frame that it stands in."""
+    if frame.caller is not None:
+        return [(frame.call, frame.caller)]
+    return [(site.call, site.frame) for site in evaluator.callers(frame.function)]
 
 
 def calls_doing(
@@ -101,11 +112,8 @@ def done_within(
     """A call of a function, or of those that it runs so many calls deep, also by a context that it enters, that is one of these events:
     one in the rounds of a loop, where one is named."""
     frame = evaluator.root(function)
-    key = ("done", frozenset(does), loop, depth)
-    if key not in frame.memo:
-        frame.memo[key] = None  # while it is looked for: a function may call itself
-        frame.memo[key] = _done(evaluator, frame, does, loop, depth)
-    return frame.memo[key]  # type: ignore[no-any-return]
+    key = ("done", frozenset(does), loop, depth)  # None while it is looked for: a function may call itself
+    return remembered(frame.memo, key, None, lambda: _done(evaluator, frame, does, loop, depth))  # type: ignore[no-any-return]
 
 
 def _done(

@@ -7,7 +7,7 @@ nothing unseen may. Else only the runs' own statements.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -155,7 +155,7 @@ def _may_be_decorated(evaluator: Evaluator, frame: Frame, found: Sequence[Run]) 
         return False
     if _others(evaluator, frame, found, node) or _has_metaclass(evaluator, function.cls):
         return False
-    return not any(_has_given_graph(evaluator, one, frame) for one in _returned(frame))
+    return not _returns_given_graph(evaluator, frame)
 
 
 def _has_metaclass(evaluator: Evaluator, cls: Class | None) -> bool:
@@ -168,14 +168,10 @@ def _has_metaclass(evaluator: Evaluator, cls: Class | None) -> bool:
     )
 
 
-def _returned(frame: Frame) -> Iterator[Any]:
-    for one in frame.flow.returns:
-        value = one.value
-        yield from value.elts if isinstance(value, ast.Tuple) else (value,) if value is not None else ()
-
-
-def _has_given_graph(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
-    """Whether what is returned has the graph of something that the function was given."""
-    value = evaluator.value_of(node, frame)
-    given = any(isinstance(one, ast.arg) for one, _ in value.origins)
-    return given and value.kind in ("tensor", "unknown") and bool(value.graph)
+def _returns_given_graph(evaluator: Evaluator, frame: Frame) -> bool:
+    """Whether something that is returned has the graph of what the function was given."""
+    returned = [one.value for one in frame.flow.returns if one.value is not None]
+    parts = (part for one in returned for part in (one.elts if isinstance(one, ast.Tuple) else (one,)))
+    values = (evaluator.value_of(one, frame) for one in parts)
+    with_graph = (one for one in values if one.kind in ("tensor", "unknown") and one.graph)
+    return any(isinstance(node, ast.arg) for one in with_graph for node, _ in one.origins)

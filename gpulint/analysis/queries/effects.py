@@ -14,6 +14,7 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, remembered, settled
 from gpulint.analysis.models.table import Row
 from gpulint.analysis.project.file import Class, Function
+from gpulint.analysis.queries.calls import outwards
 from gpulint.analysis.syntax.flow import Flow, are_exclusive
 from gpulint.analysis.syntax.nodes import called_on, key_of
 
@@ -128,10 +129,7 @@ def _ways_to(evaluator: Evaluator, node: Any, frame: Frame) -> dict[Function, li
     queue = [(node, frame)]
     for at, inside in queue:
         if inside.function not in found and len(queue) < _MOST_WAYS:
-            if inside.caller is not None:
-                queue.append((inside.call, inside.caller))
-            else:
-                queue += [(site.call, site.frame) for site in evaluator.callers(inside.function)]
+            queue += outwards(evaluator, inside)
         found.setdefault(inside.function, []).append(at)
     return found
 
@@ -140,12 +138,14 @@ def _precedes(flow: Flow, one: Any, other: Any) -> bool:
     """Whether of two nodes of a function the first runs before the second, in the same round of a loop or in an earlier one."""
     if not set(flow.loops(one)).isdisjoint(flow.loops(other)):
         return True
-    first, second = flow.statement_of(one), flow.statement_of(other)
-    if are_exclusive(list(flow.around(first)), list(flow.around(second))):
+    if are_exclusive(list(flow.around(one)), list(flow.around(other))):
         return False
-    pairs = ((first, one), (second, other))
-    ends = [(flow.order[at], node.end_lineno, node.end_col_offset) for at, node in pairs]
-    return ends[0] <= ends[1]  # what a call is given is done before it
+    return position(flow, one) <= position(flow, other)
+
+
+def position(flow: Flow, node: Any) -> tuple[int, int, int]:
+    """Where a node ends, in the order in which a function runs: what a call is given is done before it."""
+    return flow.order.get(flow.statement_of(node), 0), node.end_lineno, node.end_col_offset
 
 
 def uses_since_made(evaluator: Evaluator, origin: Any) -> list[Use]:

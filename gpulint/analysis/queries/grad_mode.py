@@ -94,12 +94,12 @@ def _is_run_without_grad(evaluator: Evaluator, function: Function) -> bool:
     """Whether a framework calls the method, and switches grad off before."""
     if function.cls is None or function.parent is not None:
         return False
-    for base in evaluator.program.lineage(function.cls):
-        if isinstance(base, str):
-            row = evaluator.table.own(f"hooks.{base.rpartition('.')[2]}", function.name)
-            if row is not None:
-                return row.mode == "off"
-    return False
+    bases = (
+        one.rpartition(".")[2] for one in evaluator.program.lineage(function.cls) if isinstance(one, str)
+    )
+    rows = (evaluator.table.own(f"hooks.{one}", function.name) for one in bases)
+    row = next(filter(None, rows), None)
+    return row is not None and row.mode == "off"
 
 
 def _switched_by_constructor(evaluator: Evaluator, function: Function) -> Any:

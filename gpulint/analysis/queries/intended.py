@@ -86,22 +86,18 @@ def _measured(evaluator: Evaluator, frame: Frame, repeats: Repeats) -> Iterator[
     functions = {frame.function, *([repeats.frame.function] if repeats.frame is not None else [])}
     functions |= {called for one in functions for called in _called_beside(evaluator, one, repeats.loop)}
     for function in functions:
-        for name in _OF_RESERVED & function.flow.calls.keys():
-            calls = function.flow.calls[name]
-            if not all(_is_tested(function, one) for one in calls):
+        flow = function.flow
+        for name in _OF_RESERVED & flow.calls.keys():
+            calls = flow.calls[name]
+            # of what is only compared, in the head of an `if`, nobody sees a figure
+            if not all(isinstance(flow.statement_of(one), (ast.If, ast.While)) for one in calls):
                 clause = f"`{name}` reads what is reserved, which an emptied cache changes"
                 yield refuted(Question.MEANT, clause, calls[0])
-        for name in _OF_ALLOCATED & function.flow.calls.keys():
-            calls = [one for one in function.flow.calls[name] if repeats.loop in function.flow.loops(one)]
+        for name in _OF_ALLOCATED & flow.calls.keys():
+            calls = [one for one in flow.calls[name] if repeats.loop in flow.loops(one)]
             if not all(_is_shown(evaluator, function, one) for one in calls):
                 clause = f"`{name}` is read here: perhaps each figure shall begin from the same state"
-                yield left_open(Question.MEANT, clause, function.flow.calls[name][0])
-
-
-def _is_tested(function: Function, call: ast.Call) -> bool:
-    """Whether a figure is only compared, in the head of an `if`."""
-    statement = function.flow.statement_of(call)
-    return isinstance(statement, (ast.If, ast.While))
+                yield left_open(Question.MEANT, clause, flow.calls[name][0])
 
 
 def _is_shown(evaluator: Evaluator, function: Function, call: ast.Call) -> bool:
@@ -166,7 +162,7 @@ def _let_go_before(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[An
 
 
 def _neighbours(evaluator: Evaluator, file: File) -> Iterator[Answer]:
-    package, by = _imported(evaluator, file, "sparse-libraries")
+    package, by = imported(evaluator, file, "sparse-libraries")
     if by is not None:
         clause = f"batches of `{package}` differ in size, and leave the cache in pieces"
         yield left_open(Question.MEANT, clause, by)
@@ -191,16 +187,11 @@ def _passed_over(steps: Steps, repeats: Repeats) -> Iterator[Answer]:
                     return
 
 
-def neighbour(evaluator: Evaluator, file: File) -> str:
-    """The library that a file imports which takes memory of the same card beside torch; empty where there is none."""
-    return _imported(evaluator, file, "device-libraries")[0]
-
-
-def _imported(evaluator: Evaluator, file: File, among: str) -> tuple[str, Any]:
+def imported(evaluator: Evaluator, file: File, among: str) -> tuple[str, Any]:
     """The first library of a kind that a file imports, and what does; the empty one where it imports none."""
     known = evaluator.table.knows(among)
-    for one in (each for several in file.body.flow.definitions.values() for each in several):
-        package = str(one.value).partition(".")[0] if one.kind == "import" else ""
+    for one in file.body.flow.definitions_of("import"):
+        package = one.value.partition(".")[0]
         if package in known:
             return package, one.node
     return "", None

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 from gpulint.analysis.evaluate.consumers import goes_backward_by
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.evaluate.frames import Frame, remembered
 from gpulint.analysis.evaluate.weights import trips
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.networks.behind import made_of
@@ -56,10 +56,8 @@ class Multiplicity:
 
     def of(self, node: Any, frame: Frame) -> list[Repeats]:
         """Each way in which a call runs again, by what runs its function."""
-        key = (Multiplicity, node)
-        if key not in frame.memo:
-            frame.memo[key] = list(self._ways(node, frame, (), (), None, (), set()))
-        return frame.memo[key]  # type: ignore[no-any-return]
+        found = lambda: list(self._ways(node, frame, (), (), None, (), set()))  # noqa: E731
+        return remembered(frame.memo, (Multiplicity, node), [], found)  # type: ignore[no-any-return]
 
     def _ways(
         self,
@@ -77,7 +75,7 @@ class Multiplicity:
         loops = flow.loops(node)
         conditions = list(flow.conditions(node))
         for position, loop in enumerate(loops):
-            inside = [one for one in conditions if _is_within(flow, one[0], loop)]
+            inside = [one for one in conditions if loop in flow.loops(one[0])]
             rate = self.of_loop(loop, frame, node)
             if rate == "none" and position == 0 and seen and self._trains(seen[-1]):
                 rate = "train"  # each round calls what is a step, whichever class's method it is
@@ -91,14 +89,12 @@ class Multiplicity:
                 conditions = [one for one in conditions if one not in inside]
                 flags = flags_here
                 continue
-            kind: Rate = "phase" if rate == "phase" else "?"
-            if rate not in ("train", "forward"):
-                yield Repeats(kind, loop, frame, rate, flags=flags_here, calls=calls)
+            if rate == "phase":
+                yield Repeats("phase", loop, frame, rate, flags=flags_here, calls=calls)
             elif found == "once":
                 yield Repeats("once", loop, frame, rate, calls=calls)
             else:
-                kind, period = "every nth" if rare or every else "step", self.period(rare or every, frame)
-                yield Repeats(kind, loop, frame, rate, period, flags_here, calls)
+                yield self._in_steps(loop, frame, rate, rare or every, flags_here, calls)
             return
         found, more, rare = self._held(conditions, frame)
         if found in ("never", "once"):
@@ -109,8 +105,8 @@ class Multiplicity:
         is_hook = function.name in BATCH_HOOKS and function.cls is not None
         if is_hook or goes_backward_by(self.evaluator, function):
             trains = "train" in function.name or function.name.startswith(("on_", "optimizer"))
-            work, kind = "train" if trains else "forward", "every nth" if every else "step"
-            yield Repeats(kind, function.node, frame, work, self.period(every, frame), flags, calls)
+            work = "train" if trains else "forward"
+            yield self._in_steps(function.node, frame, work, every, flags, calls)
             return
         # Lightning, or whoever is like it, runs it as an epoch begins or ends
         if function.cls is not None and function.name.endswith(("_epoch_start", "_epoch_end")):
@@ -118,8 +114,7 @@ class Multiplicity:
             return
         sites = self.evaluator.callers(function) if function not in seen and len(seen) < MOST_OUTWARD else ()
         if not sites and self._is_step(function):
-            kind = "every nth" if every else "step"
-            yield Repeats(kind, function.node, frame, "train", self.period(every, frame), flags, calls)
+            yield self._in_steps(function.node, frame, "train", every, flags, calls)
             return
         for site in sites:
             if site.call not in gone:
@@ -131,12 +126,22 @@ class Multiplicity:
             begins = function.is_module or trains  # a whole training
             around = (one for call, where in ((node, frame), *calls) for one in where.flow.loops(call))
             loop = next(around, None) if begins else None
-            kind = "once" if begins and loop is None else "?"
-            yield Repeats(kind, loop, frame, flags=flags, calls=calls)
+            yield Repeats("once" if begins and loop is None else "?", loop, frame, flags=flags, calls=calls)
+
+    def _in_steps(
+        self, loop: Any, frame: Frame, work: str, every: Any, flags: tuple[Any, ...], calls: tuple[Any, ...]
+    ) -> Repeats:
+        """In each round of a loop of steps, or in every so many where a condition counts them."""
+        kind: Rate = "every nth" if every else "step"
+        return Repeats(kind, loop, frame, work, self.period(every, frame), flags, calls)
 
     def _is_step(self, function: Function) -> bool:
         """Whether a function that nobody is seen to call is one step: it trains outside of any loop, and not what it has made."""
-        if function.is_module or function.name == "__init__" or self._steps.makes_its_own(function):
+        if (
+            function.is_module
+            or function.name == "__init__"
+            or any(one.own for one in self._steps.of(function))
+        ):
             return False
         return (function.name == "forward" and function.cls is not None) or self._trains(function)
 
@@ -227,8 +232,7 @@ class Multiplicity:
 
     def is_rare(self, node: Any, loop: Any, frame: Frame) -> bool:
         """Whether an event stands under a condition within the loop: a validation now and then."""
-        flow = frame.function.flow
-        inside = [test for test, _ in flow.conditions(node) if _is_within(flow, test, loop)]
+        inside = [test for test, _ in frame.flow.conditions(node) if loop in frame.flow.loops(test)]
         counted = any(self._modulo(test, frame) is not None for test in inside)
         return counted or any(self.evaluator.truth(test, frame) is None for test in inside)
 
@@ -286,10 +290,8 @@ class Multiplicity:
 
     def is_once(self, node: Any, loop: Any, frame: Frame) -> bool:
         """Whether a node runs in one round of a loop only: a count has to be one number, or the round is the last."""
-        inside = [one for one in frame.flow.conditions(node) if _is_within(frame.flow, one[0], loop)]
-        body = getattr(loop, "body", None)
-        ends = isinstance(body, list) and isinstance(body[-1], (ast.Break, ast.Return))
-        return ends or self._held(inside, frame)[0] == "once"
+        inside = [one for one in frame.flow.conditions(node) if loop in frame.flow.loops(one[0])]
+        return ends_at_once(loop) or self._held(inside, frame)[0] == "once"
 
     def counts(self, test: Any, frame: Frame) -> bool:
         """Whether a condition is one on a remainder: it holds every so many rounds."""
@@ -344,5 +346,7 @@ def _is_once(test: Any) -> bool:
     return isinstance(right, ast.BinOp) and isinstance(right.op, ast.Sub)  # the last round
 
 
-def _is_within(flow: Any, test: Any, loop: Any) -> bool:
-    return loop in flow.loops(test)
+def ends_at_once(loop: Any) -> bool:
+    """Whether the first round of a loop leaves it."""
+    body = getattr(loop, "body", None)
+    return isinstance(body, list) and isinstance(body[-1], (ast.Break, ast.Return, ast.Raise))

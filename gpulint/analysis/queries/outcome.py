@@ -19,6 +19,7 @@ from gpulint.analysis.syntax.flow import Flow
 from gpulint.analysis.syntax.nodes import arguments
 
 _DECIDING: Final = frozenset({"reads", "cuts", "saved", "tested"})
+_HANDED: Final = frozenset({"given", "too much", "optimized", "copied"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +69,8 @@ def _sorted_out(evaluator: Evaluator, uses: Iterable[Use]) -> Outcome:
         return tuple(one for one in found if one.role in roles)
 
     stepping = tuple(one for one in of("given") if steps(evaluator, one))
-    handed = tuple(
-        one
-        for one in found
-        if one.role in ("given", "too much", "optimized", "copied") or (one.role == "method" and one.path)
-        if one not in stepping
-    )
+    out = (one for one in found if one.role in _HANDED or (one.role == "method" and one.path))
+    handed = tuple(one for one in out if one not in stepping)
     return Outcome(
         of("backward") + stepping,
         of(*_DECIDING),
@@ -106,10 +103,10 @@ def steps(evaluator: Evaluator, use: Use) -> bool:
     return any(evaluator.value_of(one, use.frame).kind in ("optimizer", "scaler") for one in given)
 
 
-def node_in(use: Use, function: Function) -> Any:
-    """The node in a function that a use is at, or is below; None where it is elsewhere."""
-    ways = ((use.node, use.frame), *use.frame.chain())
-    return next((node for node, frame in ways if frame.function is function), None)
+def place_in(function: Function, node: Any, frame: Frame) -> Any:
+    """Where a function gets to a node: the node itself, or the call that leads to it; None where it does not."""
+    ways = ((node, frame), *frame.chain())
+    return next((one for one, outer in ways if outer.function is function), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +124,7 @@ def phase_of(evaluator: Evaluator, run: Run, what: Outcome) -> Phase | None:
     around = {_spelled(test) for test, _ in flow.conditions(run.call)}
     tests: list[list[tuple[Any, bool]]] = []  # around each of the backwards
     for use in what.wanted:
-        node = node_in(use, run.frame.function)
+        node = place_in(run.frame.function, use.node, use.frame)
         if node not in flow.parents:
             return None
         tests.append([one for one in flow.conditions(node) if _spelled(one[0]) not in around])
@@ -163,19 +160,14 @@ def _evaluates_else(flow: Flow, test: Any, wanted: bool) -> bool:
 def _gone_through(evaluator: Evaluator, tests: list[tuple[Any, bool]], frame: Frame) -> Any:
     """The first of some conditions that compares what a loop goes through with one of several texts: `for phase in ("train", "val")`."""
     for test, wanted in tests:
-        if (
-            not isinstance(test, ast.Compare)
-            or not isinstance(test.left, ast.Name)
-            or test.left not in frame.flow.parents
-        ):
+        if not isinstance(test, ast.Compare) or not isinstance(test.left, ast.Name):
             continue
         against = evaluator.value_of(test.comparators[0], frame).const
         for one in frame.flow.reaching(test.left):
             items = getattr(one.value, "elts", ()) if one.kind == "loop" else ()
             equal = [evaluator.value_of(item, frame).const == against for item in items]
-            if isinstance(test.ops[0], ast.Eq) and (
-                wanted if False in equal else not wanted and True in equal
-            ):
+            goes_on = wanted if False in equal else not wanted and True in equal
+            if isinstance(test.ops[0], ast.Eq) and goes_on:
                 return test
     return None
 
@@ -191,9 +183,8 @@ def _is_chosen(evaluator: Evaluator, test: Any, frame: Frame) -> bool:
     """Whether a condition compares something with a text, or asks for a flag, that the function is given or that a loop goes through."""
     names = [one for one in ast.walk(test) if isinstance(one, ast.Name) and one in frame.flow.parents]
     kinds = {one.kind for name in names for one in frame.flow.reaching(name)}
-    if not isinstance(test, (ast.Name, ast.Compare)) or any(
-        isinstance(one, ast.Call) for one in ast.walk(test)
-    ):
+    asks = any(isinstance(one, ast.Call) for one in ast.walk(test))
+    if asks or not isinstance(test, (ast.Name, ast.Compare)):
         return False
     texts = [one for one in ast.walk(test) if isinstance(one, ast.Constant) and isinstance(one.value, str)]
     return bool(kinds) and kinds <= {"parameter", "loop"} and (bool(texts) or isinstance(test, ast.Name))

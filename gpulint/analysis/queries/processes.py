@@ -8,6 +8,7 @@ from typing import Any, Final
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import File, Function
+from gpulint.analysis.syntax.nodes import last_name
 from gpulint.answers import Answer, Question, left_open, proven
 
 _DEEPEST: Final = 4
@@ -25,9 +26,8 @@ def by_every_process(evaluator: Evaluator, node: Any, frame: Frame) -> Answer | 
         if told == "surely":
             return None
         if told:
-            return left_open(
-                Question.REACHED, f"perhaps one process only runs it: `{ast.unparse(test)}`", test
-            )
+            clause = f"perhaps one process only runs it: `{ast.unparse(test)}`"
+            return left_open(Question.REACHED, clause, test)
     return proven(Question.REACHED, "each of several processes runs it", by)
 
 
@@ -36,8 +36,8 @@ def train_together(evaluator: Evaluator, file: File) -> bool:
     kinds = (evaluator.table.knows(one) for one in ("torch.nn.parallel", "torch.distributed.fsdp"))
     names = {name for rows in kinds for name, row in rows.items() if row.does == "several processes"}
     files = {other for name in names for other in evaluator.program.searched(name, file)}
-    bound = (one for other in files for several in other.body.flow.definitions.values() for one in several)
-    imported = any(one.kind == "import" and one.value.rpartition(".")[2] in names for one in bound)
+    bound = (one for other in files for one in other.body.flow.definitions_of("import"))
+    imported = any(one.value.rpartition(".")[2] in names for one in bound)
     return imported or any(other.calls_named(name) for other in files for name in names)
 
 
@@ -65,17 +65,14 @@ def _of_several(evaluator: Evaluator, function: Function, deep: bool = True) -> 
     frame = evaluator.root(function)
     known = {**table.knows("torch.distributed"), **table.knows("torch.nn.parallel")}
     names = {name for name, row in known.items() if row.does == "several processes"}
-    for key, definitions in function.file.body.flow.definitions.items():
-        names |= {
-            key for one in definitions if one.kind == "import" and str(one.value).rpartition(".")[2] in names
-        }
+    bound = function.file.body.flow.definitions_of("import")
+    names |= {one.key for one in bound if one.value.rpartition(".")[2] in names}
     for name, calls in function.flow.calls.items():
         if name not in names and not (deep and name[:1].isupper()):
             continue
         for call in calls:
             target = evaluator.value_of(call.func, frame)
-            row = table.function(target.ref)
-            if row is not None and row.does == "several processes":
+            if evaluator.does(call, frame) == "several processes":
                 return call
             init = evaluator.method(target.ref, "__init__") if target.kind == "class" else None
             if deep and init is not None and _of_several(evaluator, init, False) is not None:
@@ -105,11 +102,8 @@ def tells_processes_apart(evaluator: Evaluator, asked: Any, frame: Frame) -> str
     perhaps = ""
     for one in ast.walk(asked):
         if isinstance(one, ast.Call) and one in frame.flow.parents:
-            target = evaluator.value_of(one.func, frame)
-            row = evaluator.table.function(target.ref)
-            if row is not None and row.does == "several processes":
+            if evaluator.does(one, frame) == "several processes":
                 return "surely"
-        spelled = one.id if isinstance(one, ast.Name) else one.attr if isinstance(one, ast.Attribute) else ""
-        if any(word in spelled.lower() for word in (*_ONE, *_SEVERAL)):
+        if any(word in last_name(one).lower() for word in (*_ONE, *_SEVERAL)):
             perhaps = "perhaps"
     return perhaps

@@ -68,7 +68,7 @@ def _is_never_built(evaluator: Evaluator, function: Function) -> bool:
     if cls is None or not function.takes_self or cls.node.decorator_list or unseen_base(evaluator, function):
         return False
     for file in evaluator.program.searched(cls.name, function.file):
-        for one in (file.body, *(each.body for each in file.classes), *file.functions):
+        for one in file.parts:
             if one.cls is not cls and cls.name in one.words:
                 if any(key.rpartition(".")[2] == cls.name for key in one.flow.uses):
                     return False
@@ -96,9 +96,7 @@ def _named(evaluator: Evaluator, function: Function) -> Iterator[tuple[Any, Func
     """The uses of a function's name that are no calls of it, each with the function that it stands in."""
     name = function.name
     for file in evaluator.program.searched(name, function.file):
-        for one in (file.body, *(cls.body for cls in file.classes), *file.functions):
-            if name not in one.words:
-                continue
+        for one in (each for each in file.parts if name in each.words):
             flow = one.flow
             for key, uses in flow.uses.items():
                 if key == name or key.endswith(f".{name}"):
@@ -119,7 +117,7 @@ def _is_exported(evaluator: Evaluator, function: Function) -> bool:
         found.kind == "import" and found.key == name and not one.flow.calls.get(name)
         for file in evaluator.program.searched(name, function.file)
         if file is not function.file and file.path.endswith("__init__.py")
-        for one in (file.body, *(cls.body for cls in file.classes), *file.functions)
+        for one in file.parts
         if name in one.words
         for found in one.flow.definitions.get(name, ())
     )

@@ -11,7 +11,7 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, settled
 from gpulint.analysis.project.file import File
 from gpulint.analysis.queries.before import first_before
-from gpulint.analysis.syntax.nodes import last_name
+from gpulint.analysis.syntax.nodes import called_on, last_name
 
 ALLOCATOR: Final = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF")
 VISIBLE: Final = "CUDA_VISIBLE_DEVICES"
@@ -67,7 +67,7 @@ def _given(evaluator: Evaluator, frame: Frame) -> Iterator[tuple[Any, Any, Any]]
         if isinstance(store.statement, ast.Assign) and not store.path:
             yield store.target.slice, store.value, store.target.value
     for call in flow.every_call:
-        of = call.func.value if isinstance(call.func, ast.Attribute) else None
+        of = called_on(call)
         if last_name(call.func) in _SETTERS and len(call.args) == 2:
             yield call.args[0], call.args[1], call.func if last_name(call.func) == "putenv" else of
         for named in call.keywords:
@@ -77,8 +77,7 @@ def _given(evaluator: Evaluator, frame: Frame) -> Iterator[tuple[Any, Any, Any]]
             yield ALLOCATOR[0], call.args[0], None
     for node in flow.of_kind(ast.Dict):
         above: Any = flow.parents[node]
-        updates = isinstance(above, ast.Call) and last_name(above.func) == "update"
-        changed = above.func.value if updates and isinstance(above.func, ast.Attribute) else None
+        changed = called_on(above, "update")
         for key, value in zip(node.keys, node.values, strict=True):
             yield key, value, above.target if isinstance(above, ast.AugAssign) else changed
 
@@ -97,13 +96,8 @@ def text_of(evaluator: Evaluator, node: Any, frame: Frame) -> tuple[str, Any]:
         parts = node.values
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         parts = [node.left, node.right]
-    elif (
-        isinstance(node, ast.Call)
-        and node.args
-        and isinstance(node.func, ast.Attribute)
-        and last_name(node.func) == "join"
-    ):
-        separator = text_of(evaluator, node.func.value, frame)[0]
+    elif (on := called_on(node, "join")) is not None and node.args:
+        separator = text_of(evaluator, on, frame)[0]
         parts = getattr(node.args[0], "elts", [])
     return separator.join(text_of(evaluator, one, frame)[0] for one in parts) if parts else "{}", None
 
@@ -122,9 +116,6 @@ def started_before(evaluator: Evaluator, node: Any, frame: Frame, what: Started)
 
 def processes_from(evaluator: Evaluator, file: File) -> ast.Call | None:
     """A call of a file that starts other processes."""
-    calls = (
-        (call, evaluator.row_of(call, evaluator.root(one)))
-        for one in file.parts
-        for call in one.flow.every_call
-    )
-    return next((call for call, row in calls if row is not None and row.starts == "processes"), None)
+    calls = ((call, evaluator.root(one)) for one in file.parts for call in one.flow.every_call)
+    rows = ((call, evaluator.row_of(call, frame)) for call, frame in calls)
+    return next((call for call, row in rows if row is not None and row.starts == "processes"), None)

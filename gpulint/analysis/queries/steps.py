@@ -11,12 +11,10 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, remembered
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.networks.forwards import forward_of
-from gpulint.analysis.syntax.nodes import iterated
+from gpulint.analysis.syntax.nodes import called_on, iterated
 
 Work = Literal["train", "forward"]
-_Done = tuple[
-    Work, bool, bool, bool
-]  # what stands in an event under these names: work, within, over_data, gathers
+_Done = tuple[Work, bool, bool, bool]  # of an event: work, within, over_data, gathers
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,14 +118,10 @@ class Steps:
         found = self._evaluator.value_of(through, frame) if through is not None else None
         return self._evaluator.element(found) if found is not None else None
 
-    def makes_its_own(self, function: Function) -> bool:
-        """Whether a function makes the network or the optimizer that it trains."""
-        return any(one.own for one in self.of(function))
-
     def _is_own(self, call: ast.Call, frame: Frame) -> bool:
         """Whether the optimizer that takes a step is made in the same function, or comes out of a call there that is not seen; of a loss whether
         the networks are that have made it."""
-        base = call.func.value if isinstance(call.func, ast.Attribute) else None
+        base = called_on(call)
         if not isinstance(base, ast.Name) or frame.function.is_module:
             return False
         value = self._evaluator.value_of(base, frame)

@@ -19,17 +19,8 @@ from gpulint.analysis.queries.steps import Steps
 from gpulint.analysis.syntax.nodes import keyword, last_name
 from gpulint.answers import Answer, Question, left_open, refuted
 
-_TESTS = {
-    ast.If,
-    ast.While,
-    ast.Assert,
-    ast.IfExp,
-    ast.comprehension,
-    ast.BoolOp,
-    ast.UnaryOp,
-    ast.Slice,
-    ast.Subscript,
-}
+_TESTS: Final = {ast.If, ast.While, ast.Assert, ast.IfExp, ast.comprehension}
+_READERS: Final = _TESTS | {ast.BoolOp, ast.UnaryOp, ast.Slice, ast.Subscript}
 _PARTS = (ast.Slice, ast.Tuple, ast.Constant)
 _NEEDS: Final = {
     ("reads clock",): "a clock is read in the same rounds",
@@ -76,10 +67,15 @@ def _rounds(
 
 def _copies_behind(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:
     """Whether a call copies to the host, and does not wait for that."""
-    later = keyword(call, "non_blocking")
-    if later is None or evaluator.value_of(later, frame).const is False:
+    if not goes_on(evaluator, call, frame):
         return False
     return last_name(call.func) == "copy_" or evaluator.calling.device(call, frame) == "host"
+
+
+def goes_on(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:
+    """Whether the host may go on while a call copies: with `non_blocking=True`."""
+    later = keyword(call, "non_blocking")
+    return later is not None and evaluator.value_of(later, frame).const is not False
 
 
 def _read_next(evaluator: Evaluator, call: ast.Call, frame: Frame) -> ast.Call | None:
@@ -111,8 +107,7 @@ def waits_for(row: Row) -> bool:
 
 def read_by(evaluator: Evaluator, call: ast.Call, frame: Frame) -> ast.expr | None:
     """The tensor that a call reads on the host, which waits until the device has worked it out: `x.item()`, `float(x)`, `x.cpu()`."""
-    later = keyword(call, "non_blocking")
-    if later is not None and evaluator.value_of(later, frame).const is not False:
+    if goes_on(evaluator, call, frame):
         return None
     row = evaluator.row_of(call, frame)
     given: tuple[ast.expr, ...] = tuple(call.args) if row is not None and waits_for(row) else ()
@@ -134,7 +129,7 @@ def read_implicitly(evaluator: Evaluator, frame: Frame) -> Iterator[tuple[ast.ex
     """What the rounds of a function read on the host without a call, and where: of a tensor that may be on a GPU whether it is true, or the number that
     bounds a slice, or picks an item of a list."""
     parents = frame.flow.parents.items()
-    for node, above in ((one, two) for one, two in parents if two.__class__ in _TESTS):
+    for node, above in ((one, two) for one, two in parents if two.__class__ in _READERS):
         tested = node in (getattr(above, "test", None), *getattr(above, "ifs", ()))
         negated = isinstance(getattr(above, "op", None), ast.Not)
         picks = isinstance(above, ast.Subscript) and node is above.slice and not isinstance(node, _PARTS)

@@ -249,6 +249,10 @@ class Flow:
 
     # -- definitions and uses
 
+    def definitions_of(self, *kinds: Kind) -> Iterator[Definition]:
+        """Its definitions of some kinds, of whatever key."""
+        return (one for several in self.definitions.values() for one in several if one.kind in kinds)
+
     def reaching(self, node: Any) -> tuple[Definition, ...]:
         """The definitions that a use of a key may stand for; `ENTRY` among them where it may be none of the function's own."""
         found = self._resolved.get(node)
@@ -363,11 +367,7 @@ def are_exclusive(around: list[Block], other: list[Block]) -> bool:
 
 
 def _within(flow: Flow, node: Any, outer: Any) -> bool:
-    while node is not None and node not in flow.blocks:
-        if node is outer:
-            return True
-        node = flow.parents.get(node)
-    return False
+    return node is outer or outer in flow.ancestors(node)
 
 
 class _Binder:

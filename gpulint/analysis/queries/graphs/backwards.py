@@ -14,7 +14,7 @@ from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.graphs.carried import carried
 from gpulint.analysis.queries.networks.forwards import forward_of, forwards
-from gpulint.analysis.queries.outcome import outcome
+from gpulint.analysis.queries.outcome import outcome, place_in
 from gpulint.analysis.syntax.flow import Flow, are_exclusive
 from gpulint.analysis.syntax.nodes import arguments, called_on, key_of, keyword
 
@@ -79,13 +79,12 @@ def again(evaluator: Evaluator, backward: Backward) -> Use | None:
     """What goes backward through a part of the same graph once more, at the same time or later; None where nothing is seen to."""
     own = backward.frame.function
     for node, where in backward.origins:
-        outer = next((frame for _, frame in _outwards(node, where) if frame.function is own), where)
+        outer = next((frame for frame in where.around if frame.function is own), where)
         flow, mine = outer.flow, _places_in(evaluator, backward, outer.function)
         for use in outcome(evaluator, node, where).wanted:
             if use.node is backward.call or (use.row is not None and use.row.does == "step"):
                 continue  # a step that is given a closure goes backward by it
-            ways = _outwards(use.node, use.frame)
-            at = next((one for one, frame in ways if frame.function is outer.function), None)
+            at = place_in(outer.function, use.node, use.frame)
             if at is None or not mine or not all(_is_apart(flow, at, one) for one in mine):
                 return use
     return None
@@ -97,16 +96,6 @@ def _places_in(evaluator: Evaluator, backward: Backward, function: Function) -> 
         return [backward.call]
     sites = evaluator.callers(backward.frame.function)
     return [one.call for one in sites if one.frame.function is function]
-
-
-def place_in(function: Function, node: Any, frame: Frame) -> Any:
-    """Where a function gets to a node: the node itself, or the call that leads to it; None where it does not."""
-    return next((one for one, outer in _outwards(node, frame) if outer.function is function), None)
-
-
-def _outwards(node: Any, frame: Frame) -> Iterator[tuple[Any, Frame]]:
-    yield node, frame
-    yield from frame.chain()
 
 
 def _is_apart(flow: Flow, one: Any, backward: Any) -> bool:

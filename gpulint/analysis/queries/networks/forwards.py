@@ -10,6 +10,7 @@ from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, settled
 from gpulint.analysis.project.file import Function
+from gpulint.analysis.syntax.nodes import arguments
 
 # How methods begin that do other things to a network of a library than run it.
 _NO_FORWARD: Final = tuple("save load set get log add init register print update reset to_ from_".split())
@@ -35,16 +36,10 @@ def forward_of(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Forward | 
                 return None
             row = evaluator.table.own("module", func.attr)
             attribute = evaluator.table.own("module.attributes", func.attr)
-            runs = (
-                row.gives == "forward"
-                if row is not None
-                else base.ref is None
-                and bool(call.args or call.keywords)  # else it is asked for something
-                and not func.attr.startswith(_NO_FORWARD)
-                and not isinstance(
-                    frame.flow.parents.get(call), ast.Expr
-                )  # something else, whose result nobody takes
-            )
+            # without an argument it is asked for something, and what nobody takes the result of is something else
+            takes = bool(arguments(call)) and not isinstance(frame.flow.parents.get(call), ast.Expr)
+            unseen = base.ref is None and takes and not func.attr.startswith(_NO_FORWARD)
+            runs = unseen if row is None else row.gives == "forward"
             if runs and (attribute is None or attribute.gives != "module"):
                 return Forward(call, frame, base, func.value)
     target = evaluator.value_of(func, frame)

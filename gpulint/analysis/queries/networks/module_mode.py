@@ -10,9 +10,10 @@ from gpulint.analysis.evaluate.consumers import Use
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, given_for
 from gpulint.analysis.project.file import Function
+from gpulint.analysis.queries.calls import outwards
 from gpulint.analysis.queries.effects import Place, effects_before, origins_of, place_of, since_made
 from gpulint.analysis.queries.networks.runs import is_of_module
-from gpulint.analysis.syntax.nodes import argument, key_of
+from gpulint.analysis.syntax.nodes import argument, called_on, key_of
 
 _SETS: Final = frozenset({"evaluates", "trains"})
 _DEEPEST: Final = 3
@@ -51,9 +52,7 @@ def _mode_of(evaluator: Evaluator, call: ast.Call, does: str, frame: Frame) -> M
     if does == "evaluates":
         return "eval"
     given = argument(call, 0, "mode")
-    if given is None:
-        return "train"
-    const = evaluator.value_of(given, frame).const
+    const = evaluator.value_of(given, frame).const if given is not None else True
     return "train" if const is True else "eval" if const is False else "?"
 
 
@@ -67,12 +66,10 @@ def _since_made(evaluator: Evaluator, place: Place) -> ModuleMode | None:
             if use.frame.function is not place.frame.function and isinstance(use.node, ast.Call):
                 assert use.row is not None
                 found.append((_mode_of(evaluator, use.node, use.row.does, use.frame), use))
-    modes = {mode for mode, _ in found}
-    if len(modes) != 1:
+    if len({mode for mode, _ in found}) != 1:
         return None
-    return ModuleMode(
-        found[0][0], found[0][1].node, all(use.frame.function not in makers for _, use in found)
-    )
+    mode, first = found[0]
+    return ModuleMode(mode, first.node, all(use.frame.function not in makers for _, use in found))
 
 
 def _of_callers(evaluator: Evaluator, place: Place, depth: int) -> ModuleMode:
@@ -83,16 +80,11 @@ def _of_callers(evaluator: Evaluator, place: Place, depth: int) -> ModuleMode:
         if not is_of_module(evaluator, function):
             return UNKNOWN_MODE
         name, dot, rest = function.self_name, "", ""  # a network runs its parts in its own mode
-    sites = (
-        [(frame.call, frame.caller)]
-        if frame.caller is not None
-        else [(one.call, one.frame) for one in evaluator.callers(function)]
-    )
     found = []
-    for call, caller in sites:
+    for call, caller in outwards(evaluator, frame):
         given = _given(function, name, call)
         key = key_of(given) if given is not None else None
-        if key is None or caller is None:
+        if key is None:
             return UNKNOWN_MODE
         value = place.value if dot else evaluator.value_of(given, caller)
         found.append(_at(evaluator, Place(f"{key}{dot}{rest}", value, call, caller), depth - 1))
@@ -102,5 +94,5 @@ def _of_callers(evaluator: Evaluator, place: Place, depth: int) -> ModuleMode:
 def _given(function: Function, name: str, call: Any) -> Any:
     """What a call gives a parameter, the object itself for the first of a method."""
     if function.takes_self and name == function.self_name:
-        return call.func.value if isinstance(call.func, ast.Attribute) else None
+        return called_on(call)
     return given_for(function, name, call)

@@ -30,9 +30,10 @@ class Placed:
 def placed(evaluator: Evaluator, node: Any, frame: Frame) -> Placed:
     """Where the network that an expression gives is, when the expression is evaluated."""
     value = evaluator.value_of(node, frame)
-    here = _moved_before(evaluator, node, frame)
-    if here is not None:
-        return here
+    for effect in effects_before(evaluator, place_of(evaluator, node, frame), _MOVES):
+        device = _device(evaluator, effect.row, effect.call, frame)
+        if device is not None:  # else it changes the type
+            return Placed(device, "moved", effect.call)
     if value.device != "?":
         return Placed(value.device, "moved")
     found: Placed | None = None
@@ -45,14 +46,6 @@ def placed(evaluator: Evaluator, node: Any, frame: Frame) -> Placed:
             whole = placed(evaluator, node.value, frame)
             found = whole if whole.how == "moved" else found
     return found or Placed("?", "given")
-
-
-def _moved_before(evaluator: Evaluator, node: Any, frame: Frame) -> Placed | None:
-    for one in effects_before(evaluator, place_of(evaluator, node, frame), _MOVES):
-        device = _device(evaluator, one.row, one.call, frame)
-        if device is not None:  # else it changes the type
-            return Placed(device, "moved", one.call)
-    return None
 
 
 def _device(evaluator: Evaluator, row: Row, call: ast.Call, frame: Frame) -> Device | None:

@@ -53,10 +53,9 @@ def _stays(flow: Flow, test: Any, loops: list[Any]) -> bool:
     if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.Is, ast.IsNot)):
         test = test.left
     key = key_of(test)
-    given = flow.definitions.get(key, ()) if key is not None else None
-    return given is not None and not any(
-        loop in flow.loops(one.statement) for one in given for loop in loops[:1]
-    )
+    given = flow.definitions.get(key, ()) if key is not None else ()
+    inside = (one for one in given if loops and loops[0] in flow.loops(one.statement))
+    return key is not None and not any(inside)
 
 
 def trained_by(evaluator: Evaluator, network: Value, backward: Use) -> set[Any] | None:

@@ -14,19 +14,20 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, remembered
 from gpulint.analysis.evaluate.weights import weight
 from gpulint.analysis.project.file import Class, File, Function
-from gpulint.analysis.queries.calls import may_run
+from gpulint.analysis.queries.calls import entered_by, may_run, outwards
 from gpulint.analysis.queries.effects import (
     Place,
     effects_before,
     may_be_before,
     origins_of,
+    position,
     share,
     uses_since_made,
 )
 from gpulint.analysis.queries.networks.runs import is_of_module
-from gpulint.analysis.queries.outcome import node_in
-from gpulint.analysis.syntax.flow import Block, Flow
-from gpulint.analysis.syntax.nodes import argument
+from gpulint.analysis.queries.outcome import place_in
+from gpulint.analysis.syntax.flow import Block
+from gpulint.analysis.syntax.nodes import argument, called_on, last_name
 
 _DEEPEST: Final = 3  # calls that are gone into
 _SWITCHING: Final = frozenset({"requires_grad", "requires_grad_"})
@@ -61,9 +62,8 @@ def last_switch(
     several = [one for origin in origins_of(evaluator, value) for one in _switches_of(evaluator, origin)]
     if all(where is None for _, where in value.origins):  # made out of sight: by its key
         before = effects_before(evaluator, place, _SWITCHES)
-        several += _switching(
-            evaluator, (Use("method", one.call, place.frame, row=one.row) for one in before)
-        )
+        uses = (Use("method", one.call, place.frame, row=one.row) for one in before)
+        several += _switching(evaluator, uses)
     if not several:
         return None
     for at, frame in ((place.at, place.frame), *place.frame.chain()):
@@ -72,10 +72,8 @@ def last_switch(
         if found:
             return max(found, key=lambda one: one[0])[1:]
     sites = evaluator.callers(place.frame.around[-1].function) if depth else ()
-    above = [
-        last_switch(evaluator, value, replace(place, at=one.call, frame=one.frame), depth - 1)
-        for one in sites
-    ]
+    places = (replace(place, at=one.call, frame=one.frame) for one in sites)
+    above = [last_switch(evaluator, value, one, depth - 1) for one in places]
     alike = None not in above and len({off for _, off in filter(None, above)}) == 1
     return above[0] if alike else None
 
@@ -86,12 +84,11 @@ def _switched_before(
     """Where the function of a place gets to a switch in any case before it, itself or by a call of the function that switches: in which
     statement, at which node, and whether off."""
     flow, function = place.frame.flow, place.frame.function
-    node = node_in(use, function)
+    node = place_in(function, use.node, use.frame)
     found = [(node, off)] if node is not None else []
-    for site in evaluator.callers(use.frame.around[-1].function) if node is None else ():
-        frame = (
-            _run_by(evaluator, use.frame, site.call, place.frame) if site.frame.function is function else None
-        )
+    sites = evaluator.callers(use.frame.around[-1].function) if node is None else ()
+    for site in (one for one in sites if one.frame.function is function):
+        frame = _run_by(evaluator, use.frame, site.call, place.frame)
         switched = switches_weights(evaluator, replace(use, frame=frame)) if frame is not None else None
         found += [(site.call, switched)] if switched is not None else []
     around, before = list(flow.around(place.at)), flow.order.get(flow.statement_of(place.at), 0)
@@ -104,13 +101,10 @@ def _switched_before(
 
 def _run_by(evaluator: Evaluator, frame: Frame, call: Any, caller: Frame) -> Frame | None:
     """A frame as it is where one call runs the outermost function of those that lead to it."""
-    if frame.caller is not None:
-        outer = _run_by(evaluator, frame.caller, call, caller)
-        return (
-            evaluator.enter(frame.function, frame.call, outer, frame.receiver) if outer is not None else None
-        )
-    receiver = evaluator.value_of(call.func.value, caller) if isinstance(call.func, ast.Attribute) else None
-    return evaluator.enter(frame.function, call, caller, receiver)
+    if frame.caller is None:
+        return entered_by(evaluator, frame.function, call, caller)
+    outer = _run_by(evaluator, frame.caller, call, caller)
+    return evaluator.enter(frame.function, frame.call, outer, frame.receiver) if outer is not None else None
 
 
 def _goes_through_parts(evaluator: Evaluator, block: Block, place: Place) -> bool:
@@ -197,24 +191,16 @@ def _weighty(evaluator: Evaluator, values: Iterable[Value]) -> Iterator[Value]:
 
 def _is_of_part(evaluator: Evaluator, use: Use, origin: Any) -> bool:
     """Whether a call is one of a part of the network: `net.backbone.requires_grad_(False)`, also under another name."""
-    base = (
-        use.node.func.value
-        if isinstance(use.node, ast.Call) and isinstance(use.node.func, ast.Attribute)
-        else None
-    )
-    if isinstance(base, ast.Call) and isinstance(base.func, ast.Attribute):
-        base = base.func.value  # `net.backbone.parameters()`
+    base = called_on(use.node)
+    base = called_on(base) or base  # `net.backbone.parameters()`
     if isinstance(base, ast.Name) and use.frame.caller is not None:
         made = evaluator.value_of(base, use.frame).origins
         return bool(made) and not share({origin}, made)
     if not isinstance(base, ast.Attribute) or base.attr == "module":
         return False
     row = evaluator.table.own("module.attributes", base.attr)
-    return (
-        row is not None
-        and row.gives == "module"
-        and evaluator.value_of(base.value, use.frame).kind == "module"
-    )
+    is_part = row is not None and row.gives == "module"
+    return is_part and evaluator.value_of(base.value, use.frame).kind == "module"
 
 
 def switches_weights(evaluator: Evaluator, use: Use) -> bool | None:
@@ -299,21 +285,14 @@ def updates_after(evaluator: Evaluator, call: Any, frame: Frame) -> list[Update]
         flow = frame.flow
         found += _of_framework(evaluator, frame)
         updates = list(_updates(evaluator, frame, _DEEPEST))
-        at, loops = _position(flow, call), flow.loops(call)
-        found += [one for other, one in updates if _position(flow, other) > at]
-        if loops:
-            found += [
-                one
-                for other, one in updates
-                if _position(flow, other) <= at and loops[-1] in flow.loops(other)
-            ]
-        if frame.caller is not None:
-            call, frame = frame.call, frame.caller
-            continue
-        sites = evaluator.callers(frame.function)
+        at, outermost = position(flow, call), flow.loops(call)[-1:]
+        found += [one for other, one in updates if position(flow, other) > at]
+        before = [pair for pair in updates if position(flow, pair[0]) <= at]
+        found += [one for other, one in before if outermost and outermost[0] in flow.loops(other)]
+        sites = outwards(evaluator, frame)
         if len(sites) != 1:
             return found + _steps_with(evaluator, frame.function)
-        call, frame = sites[0].call, sites[0].frame
+        call, frame = sites[0]
     return found
 
 
@@ -397,10 +376,6 @@ def updates_in(evaluator: Evaluator, function: Function) -> list[tuple[Any, Upda
     return list(_updates(evaluator, evaluator.root(function), _DEEPEST))
 
 
-def _position(flow: Flow, call: Any) -> tuple[int, int, int]:
-    return flow.order.get(flow.statement_of(call), 0), call.end_lineno, call.end_col_offset
-
-
 def _updates(evaluator: Evaluator, frame: Frame, depth: int) -> Iterator[tuple[Any, Update]]:
     """The updates of a function, each with the call in it that does it, itself or below."""
     flow = frame.flow
@@ -411,7 +386,7 @@ def _updates(evaluator: Evaluator, frame: Frame, depth: int) -> Iterator[tuple[A
         for call in several
         if name in names or (depth and may_run(evaluator, call, frame, _updates_any))
     ]
-    for call in sorted(calls, key=lambda one: _position(flow, one)):
+    for call in sorted(calls, key=lambda one: position(flow, one)):
         if flow.statement_of(call) in flow.unreachable or evaluator.is_dead(call, frame):
             continue
         own = _own(evaluator, call, frame)
@@ -434,23 +409,19 @@ def _updates_any(evaluator: Evaluator, function: Function) -> bool:
 
 
 def _own(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Update | None:
-    func = call.func
-    if not isinstance(func, ast.Attribute):
+    on, name = called_on(call), last_name(call.func)
+    if on is None:
         return None
-    base = evaluator.value_of(func.value, frame)
-    row = evaluator.table.own(base.kind, func.attr)
+    base = evaluator.value_of(on, frame)
+    row = evaluator.table.own(base.kind, name)
     does = row.does if row is not None else ""
-    if does == "backward" or (func.attr == "backward" and base.kind in ("tensor", "unknown", "number")):
+    if does == "backward" or (name == "backward" and base.kind in ("tensor", "unknown", "number")):
         return Update("backward")
     given = [evaluator.value_of(one, frame) for one in call.args if not isinstance(one, ast.Starred)]
     stepped = [one for one in given if one.kind == "optimizer"]
-    if func.attr == "step" and (
-        base.kind == "optimizer" or stepped or (base.kind == "unknown" and not given)
-    ):
-        by = next((one for one in call.args if stepped), func.value)
-        return Update(
-            "step", origins_of(evaluator, stepped[0] if stepped else base), _entry(evaluator, by, frame)
-        )
-    if func.attr == "zero_grad" and base.kind in ("optimizer", "module"):
-        return Update("clear", origins_of(evaluator, base), _entry(evaluator, func.value, frame))
+    if name == "step" and (base.kind == "optimizer" or stepped or (base.kind == "unknown" and not given)):
+        by = call.args[0] if stepped else on
+        return Update("step", origins_of(evaluator, (*stepped, base)[0]), _entry(evaluator, by, frame))
+    if name == "zero_grad" and base.kind in ("optimizer", "module"):
+        return Update("clear", origins_of(evaluator, base), _entry(evaluator, on, frame))
     return None
