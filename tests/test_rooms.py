@@ -98,12 +98,12 @@ BUDGETS = {
     f"{ANALYSIS}.syntax": 698,
     f"{ANALYSIS}.project": 680,
     f"{ANALYSIS}.domain": 125,
-    f"{ANALYSIS}.evaluate": 3_179,
+    f"{ANALYSIS}.evaluate": 3_181,
     f"{ANALYSIS}.models": 235,
-    f"{ANALYSIS}.queries": 4_808,
+    f"{ANALYSIS}.queries": 4_809,
     RULES: 6_406,
 }
-MOST_OF_READING = 16_276  # all of them together; 16,000 is the aim
+MOST_OF_READING = 16_279  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 
