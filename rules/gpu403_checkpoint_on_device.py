@@ -9,6 +9,7 @@ from gpulint.analysis.queries.lifetime import lets_go, step_while_bound, unseen_
 from gpulint.analysis.queries.loads import (
     Load,
     Loaded,
+    Optimizer,
     Restored,
     checkpoint_matters,
     files_around,
@@ -124,7 +125,8 @@ def _answers(asked: Asked, load: Load, what: Loaded) -> Iterator[Answer]:
         yield (left_open if beside else refuted)(Question.READS, clause, adopted.node)
     if not what.networks and what.optimizers and not several:
         yield refuted(Question.READS, "an optimizer takes over the tensors that are on its device already")
-    matters = ranks is not None or held.verdict is Verdict.PROVEN
+    stays = held.verdict is Verdict.PROVEN  # also where several are there at once
+    matters = ranks is not None or stays
     yield ranks if ranks is not None and held.verdict is Verdict.OPEN else held
     if what.restored:
         yield proven(Question.READS, "it is restored from")
@@ -146,14 +148,9 @@ def _answers(asked: Asked, load: Load, what: Loaded) -> Iterator[Answer]:
     if ranks is None:
         yield from _placed(asked, load, what, matters, saved)
     saves = what.entries and any(one.kind == "optimizer" for one in as_they_are)
-    yield from checkpoint_matters(
-        asked.evaluator,
-        [one.value for one in what.networks],
-        "restored" if what.optimizers else "saved" if saves else "",
-        ranks is not None,
-        what.piled is not None,
-        held.verdict is Verdict.PROVEN,
-    )
+    networks = [one.value for one in what.networks]
+    optimizer: Optimizer = "restored" if what.optimizers else "saved" if saves else ""
+    yield from checkpoint_matters(asked.evaluator, networks, optimizer, ranks is not None, stays)
     if several and held.verdict is Verdict.OPEN and not train_together(asked.evaluator, asked.file):
         yield minor(Question.REACHED, "no network is seen that the processes train together")
     yield from reached(asked.evaluator, load.frame.function, load.call)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from gpulint.rules._held.cuts import Cut, is_summand, is_whole, uses_of
+from gpulint.rules._held.cuts import Cut, is_summand, is_whole
 
 from gpulint.analysis.evaluate.consumers import ANY, Use, consumers
 from gpulint.analysis.project.file import Class
@@ -22,11 +22,6 @@ if TYPE_CHECKING:
     from gpulint.analysis.project.file import Function
 
 _OUT_OF_SIGHT: Final = frozenset({"given", "too much", "called", "optimized", "copied"})
-
-
-def is_wanted(asked: Asked, cut: Cut) -> bool:
-    """Whether a backward goes through what is cut."""
-    return bool(backwards(asked.evaluator, cut.node, cut.frame))
 
 
 def against(
@@ -53,7 +48,7 @@ def against(
             owner is None or owner.kind not in ("local", "outer")
         )
         why = (
-            _wanted(uses_of(asked, cut), holder, within)
+            _wanted(consumers(asked.evaluator, cut.node, cut.frame, "graph"), holder, within)
             or _unseen_reader(asked, cut, owner, holder)
             or (f"whoever reads `{holder}` may train on it" if elsewhere else "")
         )

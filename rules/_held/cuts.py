@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from gpulint.analysis.evaluate.consumers import Use, consumers
+from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.stores.stores import Store, graph_in
 from gpulint.analysis.syntax.nodes import arguments, called_on, key_of
@@ -67,13 +67,8 @@ def _gets_to(asked: Asked, cut: Cut, store: Store) -> bool:
     statement = flow.statement_of(store.at)
     return any(
         use.frame.function is store.frame.function and flow.statement_of(use.node) is statement
-        for use in uses_of(asked, cut)
+        for use in consumers(asked.evaluator, cut.node, cut.frame, "graph")
     )
-
-
-def uses_of(asked: Asked, cut: Cut) -> list[Use]:
-    """Who uses the graph of what is cut, and would find none."""
-    return consumers(asked.evaluator, cut.node, cut.frame, "graph")
 
 
 def _with_graph(asked: Asked, whole: Any, frame: Frame, container: Any) -> Iterator[Cut]:

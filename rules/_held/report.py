@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gpulint.rules._held.against import against, is_read_after, is_under_no_grad_fix, is_wanted
+from gpulint.rules._held.against import against, is_read_after, is_under_no_grad_fix
 from gpulint.rules._held.averages import CHAIN, WEIGHTS
 from gpulint.rules._held.cuts import Cut, cuts, is_summand, starts
 from gpulint.rules._held.readers import takes_numbers
@@ -14,6 +14,7 @@ from gpulint.rules._held.readers import takes_numbers
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.networks.module_mode import module_mode
 from gpulint.analysis.queries.networks.runs import is_of_module
+from gpulint.analysis.queries.stores.graph_state import backwards
 from gpulint.analysis.queries.stores.shown import Shown, shown
 from gpulint.analysis.queries.stores.stores import Owner, Store, bounded, graph_in, stores
 from gpulint.analysis.syntax.nodes import COMPREHENSIONS, key_of, last_name
@@ -217,7 +218,9 @@ def _of_kept(asked: Asked, told: Held, what: str, found: tuple[Cut, ...]) -> tup
         )
         return f"{begin} its autograd graph, call after call", reason, _EITHER, Severity.WARNING
     mode = (
-        "in an evaluation with grad enabled" if in_eval_mode(asked, _forwards(told)) else "with grad enabled"
+        "in an evaluation with grad enabled"
+        if in_eval_mode(asked, calls_of(told.values))
+        else "with grad enabled"
     )
     reason = f"graph live: made {mode}, and no backward goes through it before the next iteration"
     if _grows_for_certain(asked, told):
@@ -249,9 +252,9 @@ def in_eval_mode(asked: Asked, origins: set[tuple[Any, Frame]]) -> bool:
     return any(module_mode(asked.evaluator, one.expression, one.frame).mode == "eval" for one in known)
 
 
-def _forwards(told: Held) -> set[tuple[Any, Frame]]:
-    """The calls that made the graphs."""
-    return {one for value in told.values for one in value.calls}
+def calls_of(held: tuple[Value, ...]) -> set[tuple[Any, Frame]]:
+    """The calls, with their frames, that made the graphs of values."""
+    return {one for value in held for one in value.calls}
 
 
 # -- how it is mended
@@ -264,15 +267,15 @@ def _repair(asked: Asked, told: Held, found: tuple[Cut, ...], style: str) -> Rep
     of_weights = all(asked.evaluator.value_of(one.node, one.frame).kind == "parameter" for one in found)
     if told.code == "GPU107" or (told.store.way == "averaged" and of_weights):
         return _of_average(asked, told, found)
-    if any(is_wanted(asked, one) for one in found):
-        return None
+    if any(backwards(asked.evaluator, one.node, one.frame) for one in found):
+        return None  # a backward goes through it
     what = [shown(asked.evaluator, one.node, one.frame) for one in found]
     sums = all(is_summand(one, told.store) for one in found)
     if not all(what) and (any(what) or not sums):
         return None  # it may be a tuple or a dict, or a number beside a tensor
     if not told.becomes:
         return _replaced(asked, found, ("detach",), "what reads it may want its graph")
-    if told.becomes == "live" and is_under_no_grad_fix(asked, _forwards(told), told.answers):
+    if told.becomes == "live" and is_under_no_grad_fix(asked, calls_of(told.values), told.answers):
         return None  # GPU201 offers no_grad for the whole evaluation, which leaves nothing to detach
     is_scalar = all(one is Shown.SCALAR for one in what)
     methods: tuple[str, ...] = ("detach",)

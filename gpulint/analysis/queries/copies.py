@@ -15,7 +15,7 @@ from gpulint.analysis.evaluate.weights import LARGE, SMALL, weight
 from gpulint.analysis.project.file import File, Function
 from gpulint.analysis.queries.amounts import said
 from gpulint.analysis.queries.loads import is_saved
-from gpulint.analysis.syntax.nodes import arguments, called_on, children, key_of, last_name
+from gpulint.analysis.syntax.nodes import arguments, called_on, key_of, last_name
 from gpulint.answers import Answer, Question, left_open, proven
 
 What = Literal["deepcopy", "clone", "network", "alias"]
@@ -162,13 +162,13 @@ def _piles_up(copy: Copy, use: Use) -> bool:
     if not loops or use.frame is not copy.frame:
         return bool(loops)
     target = getattr(loops[0], "target", None)
-    rounds = set(names_in(target)) if target is not None else set()
-    if rounds & set(names_in(copy.source)):
+    rounds = _names_in(target) if target is not None else set()
+    if rounds & _names_in(copy.source):
         return False  # one of each network
     statement = flow.statement_of(use.node)
     if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
         index = statement.targets[0].slice
-        if any(isinstance(one, ast.Mod) for one in ast.walk(index)) or not rounds & set(names_in(index)):
+        if any(isinstance(one, ast.Mod) for one in ast.walk(index)) or not rounds & _names_in(index):
             return False
         return not any(flow.calls_on({key_of(statement.targets[0].value)}, "pop", "popitem", "clear"))
     return True
@@ -176,10 +176,10 @@ def _piles_up(copy: Copy, use: Use) -> bool:
 
 def _updates_itself(use: Use) -> bool:
     """Whether weights are read to give them their own next value: `old[key].copy_(old[key] * decay + …)`."""
-    own = set(names_in(use.node))
+    own = _names_in(use.node)
     calls = (one for one in use.frame.flow.ancestors(use.node) if called_on(one) is not None)
     written = next((called_on(one) for one in calls if last_name(one.func).endswith("_")), None)
-    return written is not None and bool(own & set(names_in(written)))
+    return written is not None and bool(own & _names_in(written))
 
 
 def _needs_it_there(use: Use) -> bool:
@@ -187,38 +187,23 @@ def _needs_it_there(use: Use) -> bool:
     if use.path[:1] == ("#",):  # its weights
         reads = use.role in ("computed", "optimized", "reads") and use.name != "load_state_dict"
         return reads and not _updates_itself(use)
-    if use.role in ("called", "computed", "written", "optimized"):
+    if use.role in ("called", "computed", "written", "optimized") or (use.role, use.name) == ("set", "item"):
         return True
-    if use.role == "set" and use.name == "item":
-        return True
-    if use.role == "attribute" and use.name in ("items", "values", "item", "pairs", "get"):
-        return not use.path
-    if use.role == "method":
-        return not use.path and use.name not in _NEUTRAL
-    return False
+    takes_out = use.role == "attribute" and use.name in ("items", "values", "item", "pairs", "get")
+    return not use.path and (takes_out or (use.role == "method" and use.name not in _NEUTRAL))
 
 
 def changed_between(copy: Copy) -> Any:
     """What is put in the place of the network that a state dict is of: then it is another's."""
-    key = key_of(copy.source)
     flow = copy.frame.flow
-    if key is None:
-        return None
     at = flow.order.get(flow.statement_of(copy.node), 0)
-    for one in flow.definitions.get(key, ()):
-        if one.kind == "assign" and flow.order.get(one.statement, 0) > at:
-            return one.node
-    return None
+    given = (one for one in flow.definitions.get(key_of(copy.source) or "", ()) if one.kind == "assign")
+    return next((one.node for one in given if flow.order.get(one.statement, 0) > at), None)
 
 
-def names_in(node: Any) -> Iterator[str]:
+def _names_in(node: Any) -> set[str]:
     """The names that an expression reads."""
-    stack = [node]
-    while stack:
-        one = stack.pop()
-        if isinstance(one, ast.Name):
-            yield one.id
-        stack.extend(children(one))
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
 
 
 def copy_matters(evaluator: Evaluator, value: Value) -> Answer:

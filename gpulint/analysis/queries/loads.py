@@ -292,12 +292,7 @@ def own_loading(evaluator: Evaluator, what: Loaded) -> bool:
 
 
 def checkpoint_matters(
-    evaluator: Evaluator,
-    networks: list[Value],
-    optimizer: Optimizer,
-    by_ranks: bool,
-    several: bool,
-    stays: bool,
+    evaluator: Evaluator, networks: list[Value], optimizer: Optimizer, by_ranks: bool, stays: bool
 ) -> Iterator[Answer]:
     """Whether a checkpoint of networks is much beside what a training takes: an optimizer's state is up to twice their weights, be it restored
     from there, or only saved by the program."""
@@ -313,7 +308,7 @@ def checkpoint_matters(
         yield left_open(Question.SIZE, f"the networks have {said(together)}{beside}")
     elif by_ranks:
         yield proven(Question.SIZE, "all processes load it onto one GPU")
-    elif optimizer or several or stays:
+    elif optimizer or stays:
         yield minor(Question.SIZE, "how large the network is, the code does not say")
     else:
         yield left_open(Question.SIZE, "how large it is, the code does not say")

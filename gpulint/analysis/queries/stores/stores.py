@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -13,7 +13,7 @@ from gpulint.analysis.evaluate.frames import Frame, given_for, settled
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.queries.calls import called, may_run, runs_any
 from gpulint.analysis.queries.networks.behind import source_of
-from gpulint.analysis.syntax.flow import Definition, facts_of
+from gpulint.analysis.syntax.flow import Definition, Flow, facts_of
 from gpulint.analysis.syntax.flow import Store as Item
 from gpulint.analysis.syntax.nodes import (
     COMPREHENSIONS,
@@ -424,22 +424,21 @@ def takes_itself_in(definition: Definition, key: str, frame: Frame) -> bool:
     if value is None or isinstance(value, (ast.Name, ast.Attribute, ast.Constant)):
         return False
     for use in flow.uses.get(key, ()):
-        reaching = _grown_from(flow, use)
+        reaching = _with_earlier(flow, flow.reaching(use), "augmented")
         again = definition in reaching or ("." in key and any(one.kind == "entry" for one in reaching))
         if again and _is_term_of(use, value, flow):
             return True
     return False
 
 
-def _grown_from(flow: Any, use: Any) -> set[Definition]:
-    """What a key may stand for at a use, and what that was before it was added to in place."""
-    found: set[Definition] = set()
-    stack = list(flow.reaching(use))
+def _with_earlier(flow: Flow, definitions: Iterable[Definition], kind: str) -> set[Definition]:
+    """Definitions of a key, and what it was before it was changed in such a way."""
+    found, stack = set[Definition](), list(definitions)
     while stack:
         one = stack.pop()
         if one not in found:
             found.add(one)
-            stack += flow.reaching(one.node) if one.kind == "augmented" else ()
+            stack += flow.reaching(one.node) if one.kind == kind else ()
     return found
 
 
@@ -647,16 +646,10 @@ def _root(node: Any) -> tuple[ast.Name | None, str]:
 
 def _unchanged(name: Any, frame: Frame) -> set[Definition]:
     """What gives a name its object, however it has been changed since."""
-    found: set[Definition] = set()
-    stack = list(frame.flow.reaching(name))
+    given = list(frame.flow.reaching(name))
     if isinstance(name.ctx, ast.Store):  # what it was before it is given anew
-        stack += [one for one in frame.flow.definitions.get(name.id, ()) if one.node is not name]
-    while stack:
-        one = stack.pop()
-        if one not in found and one.kind == "inplace":
-            stack += frame.flow.reaching(one.node)
-        found.add(one)
-    return {one for one in found if one.kind != "inplace"}
+        given += [one for one in frame.flow.definitions.get(name.id, ()) if one.node is not name]
+    return {one for one in _with_earlier(frame.flow, given, "inplace") if one.kind != "inplace"}
 
 
 def _alias(definition: Definition) -> Any:
