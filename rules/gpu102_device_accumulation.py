@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from gpulint.rules._held.mended import by_methods
+
 from gpulint.analysis.evaluate.weights import trips
 from gpulint.analysis.project.file import quoted
 from gpulint.analysis.queries.amounts import is_over_batches
@@ -20,7 +22,7 @@ from gpulint.analysis.queries.stores.stores import bounded, emptying, leaves, ow
 from gpulint.analysis.syntax.nodes import iterated, last_name
 from gpulint.answers import Answer, Question, Verdict, left_open, minor, proven, refuted, until_refuted
 from gpulint.findings import Severity
-from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
+from gpulint.rule import Claimed, Cost, Repair, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
@@ -372,13 +374,9 @@ def _report(asked: Asked, at: Any, store: Store, leaf: Any, owner: Owner) -> Rep
 
 
 def _repair(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Repair | None:
-    from gpulint.fix.nodes import method_chain
-
     if store.way == "added" or not asked.is_here(store.frame):
         return None  # `x = torch.cat([x, y])`: what x starts from would have to move as well
     if "host" not in on_device.ends(asked.evaluator, store, leaf):
         return None  # it may be needed on the device
-    node = asked.node(leaf)
-    change = Replace(node, method_chain(node, ("cpu",)))
     why = f"what reads `{owner.key}` finds tensors on the CPU"
-    return Repair("unsafe", "keep the copy on the host: `.cpu()`", (change,), why)
+    return by_methods(asked, (leaf,), ("cpu",), "keep the copy on the host: `.cpu()`", why)

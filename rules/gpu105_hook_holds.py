@@ -6,6 +6,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from gpulint.rules._held.mended import by_methods
+
 from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.queries.calls import called
 from gpulint.analysis.queries.grad_mode import grad_mode
@@ -18,7 +20,7 @@ from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import arguments
 from gpulint.answers import Answer, Question, confidence_of, left_open, proven, refuted, until_refuted
 from gpulint.findings import Severity
-from gpulint.rule import Claimed, Cost, RelatedNode, Repair, Replace, Report, Rule
+from gpulint.rule import Claimed, Cost, RelatedNode, Repair, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
@@ -385,8 +387,6 @@ def _report(asked: Asked, one: Stored, at: Any, graph: bool) -> Report:
 
 
 def _repair(asked: Asked, one: Stored, graph: bool) -> Repair | None:
-    from gpulint.fix.nodes import method_chain
-
     uses = consumers(asked.evaluator, one.node, one.use.frame, "storage")
     stays = _is_wanted_there(asked, uses) or any(use.role in ("given", "fed") for use in uses)
     methods = (*(("detach",) if graph else ()), *(() if stays else ("cpu",)))
@@ -394,5 +394,4 @@ def _repair(asked: Asked, one: Stored, graph: bool) -> Repair | None:
         return None
     title = " and ".join({"detach": "detach it", "cpu": "move it to the host"}[each] for each in methods)
     why = f"what reads `{one.name}` may want its graph, and a module that gives several tensors gives a tuple"
-    node = asked.node(one.node)
-    return Repair("unsafe", title, (Replace(node, method_chain(node, methods)),), why)
+    return by_methods(asked, (one.node,), methods, title, why)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from gpulint.rules._held.mended import by_methods
+
 from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.graphs.carried import graph_of
@@ -17,7 +19,7 @@ from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import argument, key_of, last_name
 from gpulint.answers import Answer, Question, doubts_of, left_open, minor, proven, refuted, until_refuted
 from gpulint.findings import Severity
-from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
+from gpulint.rule import Claimed, Cost, Repair, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
@@ -306,8 +308,6 @@ def _claim(asked: Asked, at: Any, name: str, what: str, kept: _Kept, answers: It
 
 
 def _repair(asked: Asked, kept: _Kept, name: str) -> Repair | None:
-    from gpulint.fix.nodes import method_chain
-
     uses = consumers(asked.evaluator, kept.node, kept.frame, "storage")
     stays = any(one.role in _COMPUTING for one in uses)
     methods = (*(("detach",) if kept.modes else ()), *(() if stays else ("cpu",)))
@@ -315,6 +315,4 @@ def _repair(asked: Asked, kept: _Kept, name: str) -> Repair | None:
         return None
     where = "has no graph then, and somebody may train on it" if stays else "is then on the CPU"
     title = "keep it without its graph: `.detach()`" if stays else "keep it on the host"
-    node = asked.node(kept.node)
-    change = Replace(node, method_chain(node, methods))
-    return Repair("unsafe", title, (change,), f"what is taken out of `{name}` {where}")
+    return by_methods(asked, (kept.node,), methods, title, f"what is taken out of `{name}` {where}")

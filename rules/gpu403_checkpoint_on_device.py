@@ -30,9 +30,7 @@ from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
-    from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.project.file import File
-    from gpulint.analysis.syntax.flow import Definition
 
 
 class CheckpointOnDevice(Rule):
@@ -170,7 +168,9 @@ def _held(asked: Asked, what: Loaded) -> Answer:
             gone = refuted(Question.OUTLIVES, f"`{definition.key}` lets go of it again", let_go)
             continue
         event = step_while_bound(asked.steps, definition, frame)
-        at = event.node if event is not None else _unseen_step(asked, what, definition, frame)
+        networks = (one.value for one in what.networks if event is None)
+        unseen = (unseen_step_while_bound(asked.evaluator, definition, frame, one) for one in networks)
+        at = event.node if event is not None else next((one for one in unseen if one is not None), None)
         if at is not None:
             clause = f"`{definition.key}` keeps it while steps run"
             return proven(Question.OUTLIVES, clause, at, asked.path_of(at))
@@ -179,11 +179,6 @@ def _held(asked: Asked, what: Loaded) -> Answer:
             clause = f"`{definition.key}` of the module keeps it as long as the program runs"
             return proven(Question.OUTLIVES, clause)
     return gone or left_open(Question.OUTLIVES, "no step is seen to run before it is let go of")
-
-
-def _unseen_step(asked: Asked, what: Loaded, definition: Definition, frame: Frame) -> Any:
-    found = (unseen_step_while_bound(asked.evaluator, definition, frame, one.value) for one in what.networks)
-    return next((one for one in found if one is not None), None)
 
 
 def _placed(asked: Asked, load: Load, what: Loaded, matters: bool, saved: bool) -> Iterator[Answer]:

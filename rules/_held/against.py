@@ -30,9 +30,8 @@ def against(
     """Why what is kept might be needed with its graph, or be no tensor, in one clause; empty where it is proven that neither is so."""
     for cut in found:
         what = f"`{asked.source(cut.node)}`"
-        if not shown(asked.evaluator, cut.node, cut.frame) and not _is_freed_summand(
-            asked, cut, store, state
-        ):
+        is_shown = shown(asked.evaluator, cut.node, cut.frame)
+        if not (is_shown or _is_freed_summand(asked, cut, store, state)):
             return f"{what} may be no tensor"
         if state == "retained":
             return f"its graph is kept for another backward, which may go through `{holder}`"
@@ -44,9 +43,8 @@ def against(
             continue  # a later backward would not get through it
         ran = freed if freed is not None and always else ()
         within = {where.function for one in ran for where in one.frame.around}  # which run the backwards
-        elsewhere = cut.frame.function not in within and (
-            owner is None or owner.kind not in ("local", "outer")
-        )
+        kept_by_others = owner is None or owner.kind not in ("local", "outer")
+        elsewhere = kept_by_others and cut.frame.function not in within
         why = (
             _wanted(consumers(asked.evaluator, cut.node, cut.frame, "graph"), holder, within)
             or _unseen_reader(asked, cut, owner, holder)
@@ -96,12 +94,10 @@ def _unseen_reader(asked: Asked, cut: Cut, owner: Owner | None, holder: str) -> 
         if not isinstance(call, ast.Call) or call.func is use:
             continue
         cls = function.cls if root == function.self_name else asked.evaluator.value_of(use, cut.frame).ref
+        seen: Any = name is not None
         if name is not None and isinstance(cls, Class):
-            known = asked.evaluator.method(cls, name) or asked.evaluator.names.fields(cls, name)
-            unseen = not known
-        else:
-            unseen = name is None
-        if unseen:
+            seen = asked.evaluator.method(cls, name) or asked.evaluator.names.fields(cls, name)
+        if not seen:
             return f"`{ast.unparse(call.func)}` is not seen, and may train on `{holder}`"
     return ""
 
@@ -204,10 +200,8 @@ def _under_no_grad(asked: Asked) -> dict[Any, int]:
             repair = one.report().repair if one.report is not None else None
             if callable(repair) and repair() is not None:
                 function, doubts = _function_of(asked, one.at), doubts_of(one.answers)
-                alike = (other for other in claims if doubts_of(other.answers) == doubts)
-                found |= {
-                    other.at: len(doubts) for other in alike if _function_of(asked, other.at) is function
-                }
+                beside = (other for other in claims if _function_of(asked, other.at) is function)
+                found |= {one.at: len(doubts) for one in beside if doubts_of(one.answers) == doubts}
     return memo[_under_no_grad]  # type: ignore[no-any-return]
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gpulint.rules._held.against import against, is_read_after, is_under_no_grad_fix
 from gpulint.rules._held.averages import CHAIN, WEIGHTS
 from gpulint.rules._held.cuts import Cut, cuts, is_summand, starts
+from gpulint.rules._held.mended import by_methods
 from gpulint.rules._held.readers import takes_numbers
 
 from gpulint.analysis.queries.networks.forwards import forward_of
@@ -20,7 +21,7 @@ from gpulint.analysis.queries.stores.stores import Owner, Store, bounded, graph_
 from gpulint.analysis.syntax.nodes import COMPREHENSIONS, key_of, last_name
 from gpulint.answers import Answer, Question, Verdict, doubts_of
 from gpulint.findings import Severity
-from gpulint.rule import Cost, RelatedNode, Repair, Replace, Report
+from gpulint.rule import Cost, RelatedNode, Repair, Report
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
@@ -79,9 +80,8 @@ class Held:
     def holder(self) -> str:
         """What keeps it, as the code spells it where it is told: without indices that are others each time."""
         node: Any = self.store.container
-        if isinstance(node, COMPREHENSIONS) or (
-            self.store.frame.caller is not None and self.owner is not None
-        ):
+        is_called = self.store.frame.caller is not None and self.owner is not None
+        if is_called or isinstance(node, COMPREHENSIONS):
             return self._place
         while key_of(node) is None and (base := _base(node)) is not None:
             node = base
@@ -99,9 +99,8 @@ class Held:
     @property
     def is_added(self) -> bool:
         """Whether it becomes part of a running total, and is not written into a slot or joined to others."""
-        sums = not isinstance(self.store.at, ast.Assign) or isinstance(
-            self.store.value, (ast.BinOp, ast.IfExp)
-        )
+        at, value = self.store.at, self.store.value
+        sums = not isinstance(at, ast.Assign) or isinstance(value, (ast.BinOp, ast.IfExp))
         return self.store.way in ("added", "averaged") and sums
 
 
@@ -151,12 +150,8 @@ def _related(asked: Asked, told: Held) -> tuple[RelatedNode, ...]:
         chain = list(other.frame.chain())
         if chain and chain[-1][0] is call and other.at is not told.store.at:
             value = asked.evaluator.value_of(other.value, other.frame)
-            if (
-                graph_in(asked.evaluator, value)
-                and bounded(asked.evaluator, other) is None
-                and other.way != "slot"
-            ):
-                several.append(other)
+            stays = other.way != "slot" and bounded(asked.evaluator, other) is None
+            several += [other] if stays and graph_in(asked.evaluator, value) else []
     return tuple(_kept_at(asked, one) for one in several)
 
 
@@ -217,11 +212,8 @@ def _of_kept(asked: Asked, told: Held, what: str, found: tuple[Cut, ...]) -> tup
             "nothing in this file ever empties it; whether the graph's buffers are freed is up to the caller"
         )
         return f"{begin} its autograd graph, call after call", reason, _EITHER, Severity.WARNING
-    mode = (
-        "in an evaluation with grad enabled"
-        if in_eval_mode(asked, calls_of(told.values))
-        else "with grad enabled"
-    )
+    evaluates = in_eval_mode(asked, calls_of(told.values))
+    mode = "in an evaluation with grad enabled" if evaluates else "with grad enabled"
     reason = f"graph live: made {mode}, and no backward goes through it before the next iteration"
     if _grows_for_certain(asked, told):
         return f"{begin} its autograd graph, which no backward frees", reason, _LIVE, Severity.ERROR
@@ -240,9 +232,8 @@ def _grows_for_certain(asked: Asked, told: Held) -> bool:
 def _counts_all(loop: Any) -> bool:
     """Whether a loop counts all that there is: `for i in range(len(dataset))`."""
     counted = getattr(loop, "iter", None)
-    return isinstance(counted, ast.Call) and any(
-        isinstance(one, ast.Call) and last_name(one.func) == "len" for one in counted.args
-    )
+    given = counted.args if isinstance(counted, ast.Call) else ()
+    return any(isinstance(one, ast.Call) and last_name(one.func) == "len" for one in given)
 
 
 def in_eval_mode(asked: Asked, origins: set[tuple[Any, Frame]]) -> bool:
@@ -286,23 +277,18 @@ def _repair(asked: Asked, told: Held, found: tuple[Cut, ...], style: str) -> Rep
 
 
 def _replaced(asked: Asked, found: tuple[Cut, ...], methods: tuple[str, ...], why: str) -> Repair:
-    from gpulint.fix.nodes import method_chain
-
-    nodes = [asked.node(one.node) for one in found]
-    changes = tuple(Replace(node, method_chain(node, methods)) for node in nodes)
     call = "".join(f".{one}()" for one in methods)
-    return Repair.unless(why, f"hold the value without its graph: `{call}`", changes)
+    return by_methods(
+        asked, (one.node for one in found), methods, f"hold the value without its graph: `{call}`", why
+    )
 
 
 def _of_average(asked: Asked, told: Held, found: tuple[Cut, ...]) -> Repair | None:
     """On what is averaged in, and on what the average starts from."""
-    from gpulint.fix.nodes import call_method
-
     if any(asked.evaluator.value_of(one.node, one.frame).kind in ("list", "tuple", "dict") for one in found):
         return None
     found = (*found, *starts(asked, told.store))
-    nodes = [asked.node(one.node) for one in found]
-    changes = tuple(Replace(node, call_method(node, "detach")) for node in nodes)
     unshown = next((one for one in found if not shown(asked.evaluator, one.node, one.frame)), None)
     why = f"`{asked.source(unshown.node)}` may be no tensor" if unshown is not None else ""
-    return Repair.unless(why or is_read_after(asked, told.store), "detach what is averaged in", changes)
+    why = why or is_read_after(asked, told.store)
+    return by_methods(asked, (one.node for one in found), ("detach",), "detach what is averaged in", why)

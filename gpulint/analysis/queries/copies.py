@@ -11,12 +11,9 @@ from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.consumers import Use, consumers
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
-from gpulint.analysis.evaluate.weights import LARGE, SMALL, weight
 from gpulint.analysis.project.file import File, Function
-from gpulint.analysis.queries.amounts import said
 from gpulint.analysis.queries.loads import is_saved
 from gpulint.analysis.syntax.nodes import arguments, called_on, key_of, last_name
-from gpulint.answers import Answer, Question, left_open, proven
 
 What = Literal["deepcopy", "clone", "network", "alias"]
 # What is done to a network that is not run by it; a moving average writes into its parameters.
@@ -94,10 +91,8 @@ def _cloning(flow: Any, call: ast.Call) -> tuple[Any, Any] | None:
     if cloned is None or whole.value.args:  # type: ignore[attr-defined]
         return None
     inner = cloned
-    while called_on(inner, "detach") is not None or (
-        isinstance(inner, ast.Attribute) and inner.attr == "data"
-    ):
-        inner = called_on(inner, "detach") or inner.value
+    while on := called_on(inner, "detach") or (getattr(inner, "attr", "") == "data" and inner.value):
+        inner = on
     return (whole, cloned) if isinstance(inner, ast.Name) else None
 
 
@@ -124,10 +119,6 @@ class Fate:
     deleted: Use | None
     many: bool
     returned: Use | None = None
-
-    @property
-    def restored_only(self) -> bool:
-        return self.read is None and self.unseen is None and self.returned is None
 
 
 def fate(evaluator: Evaluator, copy: Copy) -> Fate:
@@ -204,13 +195,3 @@ def changed_between(copy: Copy) -> Any:
 def _names_in(node: Any) -> set[str]:
     """The names that an expression reads."""
     return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
-
-
-def copy_matters(evaluator: Evaluator, value: Value) -> Answer:
-    """Whether one more copy of a network's weights is much beside its training."""
-    found = weight(evaluator, value)
-    if found.least >= LARGE:
-        return proven(Question.SIZE, f"the network has {said(found.least)}")
-    if found.whole and found.least < SMALL:
-        return left_open(Question.SIZE, f"the network has {said(found.least)}")
-    return left_open(Question.SIZE, "how large it is, the code does not say")

@@ -105,9 +105,8 @@ def _function(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Any, 
         plain = node.args.args[: len(node.args.args) - len(node.args.defaults)]  # `name=name` is its maker's
         last = plain[-1 if name in ("register_hook", "register_forward_pre_hook") else -2 :]
         root = evaluator.root(function)
-        tensors = {
-            one.arg: Value("tensor", graph, size="batch", origins=frozenset({(one, root)})) for one in last
-        }
+        of = {one.arg: frozenset({(one, root)}) for one in last}
+        tensors = {name: Value("tensor", graph, size="batch", origins=made) for name, made in of.items()}
         return node, Frame(function, tensors)
     return None, None
 

@@ -18,7 +18,7 @@ from gpulint.analysis.queries.networks.behind import made_of
 from gpulint.analysis.queries.networks.placed import set_device
 from gpulint.analysis.syntax.flow import Definition
 from gpulint.analysis.syntax.nodes import argument, called_on, keyword
-from gpulint.answers import Answer, Question, left_open, minor, proven, refuted
+from gpulint.answers import Answer, Question, Verdict, left_open, minor, proven, refuted
 
 Optimizer = Literal["restored", "saved", ""]  # whose state is in a checkpoint, and what says so
 
@@ -107,10 +107,8 @@ def _asks_for_cuda(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:
     for block in flow.around(call):
         owner = block.owner
         if isinstance(owner, ast.If) and owner.orelse and evaluator.truth(owner.test, frame) is not None:
-            return any(
-                any(other.owner is owner and other.arm != block.arm for other in flow.around(one))
-                for one in flow.calls.get("load", ())
-            )
+            around = (other for one in flow.calls.get("load", ()) for other in flow.around(one))
+            return any(other.owner is owner and other.arm != block.arm for other in around)
     return False
 
 
@@ -134,10 +132,9 @@ def loaded(evaluator: Evaluator, load: Load) -> Loaded:
     parts = {id(one.use) for one in restored}
     itself = (one for one in consumers(evaluator, load.call, load.frame, "object") if not one.path)
     whole = {one.owner for one in itself if one.role == "bound" and one.owner.kind in ("assign", "parameter")}
-    named = [one for one in uses if one.role == "bound"]
-    bound = tuple(
-        (one.owner, one.frame) for one in named if one.owner in whole or _is_restored_entry(evaluator, one)
-    )
+    named = (one for one in uses if one.role == "bound")
+    kept = (one for one in named if one.owner in whole or _is_restored_entry(evaluator, one))
+    bound = tuple((one.owner, one.frame) for one in kept)
     adopted = next((one for one in uses if one.owner not in whole and _adopts(evaluator, one)), None)
     other = next((one for one in uses if id(one) not in parts and _computes(one)), None)
     returned = next((one for one in uses if one.role == "returned"), None)
@@ -289,6 +286,16 @@ def is_saved(use: Use) -> bool:
 def own_loading(evaluator: Evaluator, what: Loaded) -> bool:
     """Whether what is restored has a `load_state_dict` of the project's own, which may keep what it is given."""
     return any(evaluator.method(one.value.ref, "load_state_dict") is not None for one in what.restored)
+
+
+def weights_matter(evaluator: Evaluator, network: Value, what: str, if_small: Verdict) -> Answer:
+    """Whether one more copy of a network's weights is much beside its training."""
+    found = weight(evaluator, network)
+    has, small = f"the network has {said(found.least)}", found.whole and found.least < SMALL
+    if found.least >= LARGE:
+        return proven(Question.SIZE, has)
+    clause = has if small else f"how large {what} is, the code does not say"
+    return Answer(Question.SIZE, if_small if small else Verdict.OPEN, clause)
 
 
 def checkpoint_matters(

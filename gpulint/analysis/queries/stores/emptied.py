@@ -60,10 +60,10 @@ def _methods(evaluator: Evaluator, cls: Class, name: str) -> Iterator[tuple[Func
 
 def begins_object(evaluator: Evaluator, method: Function) -> bool:
     """Whether a method only runs as an object is made: the constructor, or what nothing but a constructor calls."""
-    callers = (
-        {site.frame.function for site in evaluator.callers(method)} if method.name != "__init__" else set()
-    )
-    return method.name == "__init__" or (bool(callers) and all(one.name == "__init__" for one in callers))
+    if method.name == "__init__":
+        return True
+    callers = {site.frame.function.name for site in evaluator.callers(method)}
+    return callers == {"__init__"}
 
 
 def from_outside(evaluator: Evaluator, cls: Class, name: str) -> Iterator[tuple[Any, Frame]]:

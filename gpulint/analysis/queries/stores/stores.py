@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, Final, Literal
 
 from gpulint.analysis.domain.values import Graph, Value
@@ -189,25 +190,18 @@ def stores_in(
     yield from (one for one in own_stores(evaluator, frame) if not evaluator.is_dead(one.at, frame))
     for call in frame.flow.every_call if depth else ():
         given = arguments(call)
-        target, receiver = _keeping(evaluator, call, frame) if given else (None, None)
-        if target is None or evaluator.is_dead(call, frame):
+        if not given or not may_run(evaluator, call, frame, _keeps):
+            continue
+        target, receiver = called(evaluator, call, frame)
+        if target is None or not runs_any(evaluator, target, _keeps) or evaluator.is_dead(call, frame):
             continue
         if any(is_wanted(evaluator.value_of(one, frame)) for one in given):
             inner = evaluator.enter(target, call, frame, receiver)
             yield from stores_in(evaluator, inner, is_wanted, depth - 1) if inner is not None else ()
 
 
-def _keeping(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Function | None, Value | None]:
-    """The function of the project that a call runs, and the object it is called on, where it stores anything where others find it,
-    itself or by what it calls."""
-    if may_run(evaluator, call, frame, _keeps):
-        target, receiver = called(evaluator, call, frame)
-        if target is not None and runs_any(evaluator, target, _keeps):
-            return target, receiver
-    return None, None
-
-
 def _keeps(evaluator: Evaluator, function: Function) -> bool:
+    """Whether a function stores anything where others find it."""
     flow = function.flow
     if flow.stores or not _IN_PLACE.isdisjoint(flow.calls):
         return True
@@ -255,9 +249,8 @@ def kept_by(evaluator: Evaluator, value: Value) -> Iterator[tuple[Any, Frame]]:
 def own_stores(evaluator: Evaluator, frame: Frame) -> tuple[Store, ...]:
     """The stores of a function's own statements."""
     made = (_by_methods, _by_subscripts, _totals, _comprehensions)
-    return settled(  # type: ignore[no-any-return]
-        evaluator, frame, own_stores, lambda: tuple(one for finds in made for one in finds(evaluator, frame))
-    )
+    found = lambda: tuple(one for finds in made for one in finds(evaluator, frame))  # noqa: E731
+    return settled(evaluator, frame, own_stores, found)  # type: ignore[no-any-return]
 
 
 def _by_methods(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
@@ -306,31 +299,29 @@ def _by_subscripts(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
     for store in frame.flow.stores:
         if any(isinstance(one, ast.Attribute) and one.attr == "data" for one in ast.walk(store.target.value)):
             continue  # a tensor that is written as it is
+        way: Way = "slot"
         if isinstance(store.statement, ast.AugAssign):
             is_list = isinstance(store.value, ast.List)
-            grown: Way = "put" if is_list else "added"
-            yield Store(store.value, store.target, store.statement, frame, grown, is_list)
+            way = "put" if is_list else "added"
+            yield Store(store.value, store.target, store.statement, frame, way, is_list)
             continue
         if store.path or isinstance(store.statement, (ast.For, ast.AsyncFor)):
             continue
         kind = evaluator.value_of(store.target.value, frame).kind
         if kind == "array":
             continue  # it takes numbers
-        whole = key_of(store.target.value)
+        whole, into = key_of(store.target.value), store.target.value
         if isinstance(store.target.slice, ast.Slice) and kind not in ("list", "dict", "object"):
             itself = whole is not None and any(key_of(one) == whole for one in ast.walk(store.value))
-            over: Way = "averaged" if itself else "added"
-            yield Store(store.value, store.target.value, store.statement, frame, over)
-            continue  # written as it is: it has the graph of all that was written before
-        if kind == "tensor":
-            yield Store(store.value, store.target.value, store.statement, frame, "added")
+            way = "averaged" if itself else "added"  # it has the graph of all that was written before
+        elif kind == "tensor":
+            way = "added"
         elif again := _again(store, frame):
-            way: Way = "averaged" if any(_is_scaled_in(store.value, one) for one in again) else "added"
-            yield Store(store.value, store.target, store.statement, frame, way)
+            way = "averaged" if any(_is_scaled_in(store.value, one) for one in again) else "added"
+            into = store.target
         elif _is_counted(store.target.slice, frame):
-            yield Store(store.value, store.target.value, store.statement, frame, "put")
-        else:
-            yield Store(store.value, store.target.value, store.statement, frame, "slot")
+            way = "put"
+        yield Store(store.value, into, store.statement, frame, way)
 
 
 def _is_scaled_in(value: Any, spelled: str) -> bool:
@@ -578,8 +569,7 @@ def owner_of(
     if base is not None and base is not container:
         return owner_of(evaluator, base, frame, at, rounds, attributes, depth - 1)
     made = [flow.loops(one.statement) for one in definitions if not _grows(one, key, frame)]
-    anew_in = [loop for loop in flow.loops(at) if made and all(loop in loops for loops in made)]
-    filling = flow.loops(at)[: flow.loops(at).index(anew_in[0])] if anew_in else flow.loops(at)
+    filling = takewhile(lambda loop: not made or any(loop not in one for one in made), flow.loops(at))
     return Owner("local", key, at, frame, (*rounds, *(Round(one, frame) for one in filling)), attributes)
 
 
