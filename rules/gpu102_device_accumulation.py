@@ -18,7 +18,7 @@ from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.stores import on_device
 from gpulint.analysis.queries.stores.emptied import emptied
 from gpulint.analysis.queries.stores.graph_state import graph_state
-from gpulint.analysis.queries.stores.stores import bounded, emptying, leaves, owner_of
+from gpulint.analysis.queries.stores.stores import Owner, Round, Store, bounded, emptying, leaves, owner_of
 from gpulint.analysis.syntax.nodes import iterated, last_name
 from gpulint.answers import Answer, Question, Verdict, left_open, minor, proven, refuted, until_refuted
 from gpulint.findings import Severity
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.domain.values import Value
     from gpulint.analysis.queries.networks.forwards import Forward
-    from gpulint.analysis.queries.stores.stores import Owner, Round, Store
 
 _COST: Final = Cost("the bytes of the whole output, for each batch", "500 MiB a step for a language model's logits; H200, torch 2.11")  # fmt: skip
 _FEW: Final = 16  # rounds

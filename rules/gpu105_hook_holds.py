@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gpulint.rules._held.mended import by_methods
 
-from gpulint.analysis.evaluate.consumers import consumers
+from gpulint.analysis.evaluate.consumers import Use, consumers
 from gpulint.analysis.queries.calls import called
 from gpulint.analysis.queries.grad_mode import grad_mode
-from gpulint.analysis.queries.hooks import hooks, runs_under, stored_by
+from gpulint.analysis.queries.hooks import Hook, Stored, hooks, runs_under, stored_by
 from gpulint.analysis.queries.lifetime import emptied
-from gpulint.analysis.queries.networks.forwards import forwards
+from gpulint.analysis.queries.networks.forwards import Forward, forwards
 from gpulint.analysis.queries.networks.placed import moved_anywhere
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import reached
@@ -24,12 +24,9 @@ from gpulint.rule import Claimed, Cost, RelatedNode, Repair, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
-    from gpulint.analysis.evaluate.consumers import Use
     from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.project.file import Function
-    from gpulint.analysis.queries.hooks import Hook, Stored
     from gpulint.analysis.queries.multiplicity import Repeats
-    from gpulint.analysis.queries.networks.forwards import Forward
     from gpulint.analysis.syntax.flow import Flow
 
 _GRAPH: Final = Cost("the activation and the graph behind it, at every step", "16 to 34 MiB for an 8-layer MLP; H200, torch 2.11")  # fmt: skip

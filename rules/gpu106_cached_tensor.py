@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gpulint.rules._held.mended import by_methods
 
 from gpulint.analysis.evaluate.consumers import consumers
-from gpulint.analysis.queries.grad_mode import grad_mode
+from gpulint.analysis.queries.grad_mode import Mode, grad_mode
 from gpulint.analysis.queries.graphs.carried import graph_of
 from gpulint.analysis.queries.lifetime import emptied
 from gpulint.analysis.queries.networks.behind import behind
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from gpulint.analysis.domain.values import Value
     from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.project.file import Function
-    from gpulint.analysis.queries.grad_mode import Mode
     from gpulint.analysis.queries.networks.forwards import Forward
     from gpulint.analysis.syntax.flow import Definition, Store
 

@@ -11,7 +11,7 @@ from gpulint.analysis.evaluate.consumers import Use, consumers, consumers_of_def
 from gpulint.analysis.queries.amounts import through_batches
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.graphs.backwards import backwards
-from gpulint.analysis.queries.networks.forwards import forwards
+from gpulint.analysis.queries.networks.forwards import Forward, forwards
 from gpulint.analysis.queries.networks.runs import runs_of
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import argument, called_on, keyword, last_name
@@ -23,7 +23,6 @@ from gpulint.rule import Claimed, Cost, Insert, Remove, Repair, Replace, Report,
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.project.file import Function
-    from gpulint.analysis.queries.networks.forwards import Forward
     from gpulint.analysis.syntax.flow import Definition
 
 _MANY: Final = 1_000  # scores at each position

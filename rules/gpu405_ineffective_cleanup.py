@@ -6,7 +6,7 @@ from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
-from gpulint.analysis.evaluate.frames import given_for
+from gpulint.analysis.evaluate.frames import Frame, given_for
 from gpulint.analysis.evaluate.weights import SMALL, weight
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.queries.networks.placed import placed
@@ -20,7 +20,6 @@ from gpulint.rule import Claimed, Cost, Insert, RelatedNode, Remove, Repair, Rep
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.domain.values import Value
-    from gpulint.analysis.evaluate.frames import Frame
 
 _EMPTIES: Final = "empties cache"
 _OF_DELETED: Final = Cost(

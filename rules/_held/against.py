@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gpulint.rules._held.cuts import Cut, is_summand, is_whole
 
 from gpulint.analysis.evaluate.consumers import ANY, Use, consumers
-from gpulint.analysis.project.file import Class
+from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.stores.graph_state import backwards
 from gpulint.analysis.queries.stores.shown import shown
@@ -19,7 +19,6 @@ from gpulint.answers import Answer, confidence_of, doubts_of
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.evaluate.frames import Frame
-    from gpulint.analysis.project.file import Function
 
 _OUT_OF_SIGHT: Final = frozenset({"given", "too much", "called", "optimized", "copied"})
 

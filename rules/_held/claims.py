@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from gpulint.rules._held.against import read_by
 from gpulint.rules._held.report import Held, calls_of, in_eval_mode, report
 
-from gpulint.analysis.evaluate.consumers import consumers, goes_backward_by
-from gpulint.analysis.evaluate.frames import settled
-from gpulint.analysis.project.file import Class
+from gpulint.analysis.evaluate.consumers import Use, consumers, goes_backward_by
+from gpulint.analysis.evaluate.frames import Frame, settled
+from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.queries.effects import Place, effects_before, place_of
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.networks.forwards import forward_of
@@ -54,9 +54,6 @@ from gpulint.rule import Claimed, Rule
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.domain.values import Value
-    from gpulint.analysis.evaluate.consumers import Use
-    from gpulint.analysis.evaluate.frames import Frame
-    from gpulint.analysis.project.file import Function
     from gpulint.answers import Answer
 _MODES = frozenset({"evaluates", "trains"})
 _MOST_DOUBTS = 2  # of more things that are taken for so nothing is told

@@ -15,7 +15,7 @@ from gpulint.rules._held.readers import takes_numbers
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.networks.module_mode import module_mode
 from gpulint.analysis.queries.networks.runs import is_of_module
-from gpulint.analysis.queries.stores.graph_state import backwards
+from gpulint.analysis.queries.stores.graph_state import GraphState, backwards
 from gpulint.analysis.queries.stores.shown import Shown, shown
 from gpulint.analysis.queries.stores.stores import Owner, Store, bounded, graph_in, stores
 from gpulint.analysis.syntax.nodes import COMPREHENSIONS, key_of, last_name
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.domain.values import Value
     from gpulint.analysis.evaluate.frames import Frame
-    from gpulint.analysis.queries.stores.graph_state import GraphState
 
 _LIVE = Cost(
     "every activation behind it, for each iteration",
