@@ -136,9 +136,8 @@ def _may_pile_up(asked: Asked, store: Store, leaf: Any) -> bool:
     value = evaluator.value_of(leaf, frame)
     value = evaluator.element(value) if on_device.holds_several(evaluator, store, leaf) else value
     seen = value.kind != "unknown" or on_device.is_of_output(evaluator, leaf, frame)
-    if not seen and not _is_unseen(asked, store, leaf):
-        return False
-    if value.kind not in ("tensor", "unknown") or value.size == "scalar":
+    may_be = value.kind in ("tensor", "unknown") and value.size != "scalar"
+    if not (may_be and (seen or _is_unseen(asked, store, leaf))):
         return False
     if _has_graph(asked, value) and store.way == "put":  # what becomes an array as it is has none
         owner = owner_of(evaluator, store.container, frame, store.at)

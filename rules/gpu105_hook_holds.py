@@ -153,9 +153,8 @@ class HookHolds(Rule):
 
 def _claim(hook: Hook, texts: tuple[str, str, Cost], answers: Iterable[Answer]) -> Claimed:
     text, why, cost = texts
-    report = partial(
-        Report, hook.call, text.format(hook.name), why, cost, Severity.WARNING, subject=hook.name
-    )
+    message = text.format(hook.name)
+    report = partial(Report, hook.call, message, why, cost, Severity.WARNING, subject=hook.name)
     return Claimed(hook.call, hook.name, until_refuted(answers), report)
 
 

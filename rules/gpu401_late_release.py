@@ -207,12 +207,9 @@ def _size(asked: Asked, late: _Late) -> Iterator[Answer]:
     if _is_dense(asked, late.forward) or any(pictures for pictures, _ in layers):
         yield proven(Question.SIZE, "the network gives scores for each position, or for each pixel")
         return
-    widths = [
-        width
-        for one in late.uses
-        if isinstance(one.node, ast.Call) and (one.role == "given" or _loss(asked, one))
-        for width in _laid_out(asked, one.node, one.frame, bool(_loss(asked, one)))
-    ]
+    calls = ((one, bool(_loss(asked, one))) for one in late.uses if isinstance(one.node, ast.Call))
+    given = ((one, is_loss) for one, is_loss in calls if is_loss or one.role == "given")
+    widths = [width for one, is_loss in given for width in _laid_out(asked, one.node, one.frame, is_loss)]
     if not widths and late.gives_loss and _labels_positions(late.forward.call):
         widths = [None]
     if not widths:
@@ -275,9 +272,9 @@ def _laid_out(
             if any(ast.unparse(one.upper) == "-1" for one in cuts if one.upper):
                 yield None  # `scores[:, :-1]`: each position but the last
             node = node.value
-        elif called_on(node) is not None and (
-            row := asked.evaluator.table.own("tensor", last_name(node.func))
-        ):
+        elif (row := asked.evaluator.table.own("tensor", last_name(node.func))) and called_on(
+            node
+        ) is not None:
             if row.does == "lays out" and is_loss:
                 by_rows = called_on(node, "view", "reshape") is not None and len(node.args) == 2
                 const = asked.evaluator.value_of(node.args[-1], frame).const if by_rows else None

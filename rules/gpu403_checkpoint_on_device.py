@@ -16,7 +16,6 @@ from gpulint.analysis.queries.loads import (
     loaded,
     loads,
     made_elsewhere,
-    own_loading,
     saved_states,
     stars_of,
 )
@@ -273,10 +272,10 @@ def _repair(asked: Asked, load: Load, what: Loaded) -> Repair | None:
 
     if load.place is not load.call or stars_of(load.call):
         return None
-    why_unsafe = ""
+    why_unsafe, restored = "", (one.value.ref for one in what.restored)
     if what.other is not None or what.returned is not None or not what.restored:
         why_unsafe = "what else is read of the checkpoint is on the CPU then"
-    elif what.adopted is not None or own_loading(asked.evaluator, what):
+    elif what.adopted is not None or any(asked.evaluator.method(one, "load_state_dict") for one in restored):
         why_unsafe = "a `load_state_dict` of the program's own may keep the tensors where they were loaded"
     new = with_argument(asked.node(load.call), "map_location", asked.quoted("cpu"), position=1)
     changes = (Replace(asked.node(load.call), new),)

@@ -180,9 +180,9 @@ def _lasts(asked: Asked, copy: Copy, what: Fate) -> Iterator[Answer]:
         together = all(flow.blocks[flow.statement_of(one.node)] is block for one in own)
         if together and not _works_between(asked, copy, last):
             yield refuted(Question.OUTLIVES, "it is used right after, and waits for nothing")
-        if together and what.deleted is not None and block.is_rounds:
-            by = what.deleted.node
-            yield left_open(Question.OUTLIVES, "it lives for one step, and is needed at once", by)
+        deleted = [one.node for one in own if one.role == "deleted"]
+        if together and deleted and block.is_rounds:
+            yield left_open(Question.OUTLIVES, "it lives for one step, and is needed at once", deleted[0])
     if not what.uses and isinstance(statement, ast.Assign):
         yield left_open(Question.READS, "nothing is seen to read it")
     if not flow.loops(copy.node) and _after_training(flow, statement) and not what.kept:

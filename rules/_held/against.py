@@ -180,11 +180,9 @@ def is_under_no_grad_fix(asked: Asked, forwards: set[tuple[Any, Frame]], answers
     """Whether GPU201 tells of all the forwards behind it, as surely, and offers to switch grad off around them."""
     least = len(doubts_of(answers))
     covered = {at for at, doubt in _under_no_grad(asked).items() if doubt <= least}
-    return bool(forwards) and all(
-        grad_mode(asked.evaluator, node, frame).by is None  # else it is switched on again
-        and any(at in covered for at, _ in ((node, frame), *frame.chain()))
-        for node, frame in forwards
-    )
+    places = [{node, *(at for at, _ in frame.chain())} for node, frame in forwards]
+    switched = (grad_mode(asked.evaluator, *one).by for one in forwards)  # on again
+    return bool(places) and not any(map(covered.isdisjoint, places)) and all(by is None for by in switched)
 
 
 def _under_no_grad(asked: Asked) -> dict[Any, int]:

@@ -14,6 +14,7 @@ from gpulint.rules._held.report import Held, calls_of, in_eval_mode, report
 from gpulint.analysis.evaluate.consumers import Use, consumers, goes_backward_by
 from gpulint.analysis.evaluate.frames import Frame, settled
 from gpulint.analysis.project.file import Class, Function
+from gpulint.analysis.queries.calls import leading_to
 from gpulint.analysis.queries.effects import Place, effects_before, place_of
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.networks.forwards import forward_of
@@ -23,13 +24,7 @@ from gpulint.analysis.queries.networks.trained import frozen
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.stores.emptied import emptied
-from gpulint.analysis.queries.stores.graph_state import (
-    GraphState,
-    backwards,
-    graph_state,
-    made_backward,
-    runs_within,
-)
+from gpulint.analysis.queries.stores.graph_state import backwards, graph_state, made_backward, runs_within
 from gpulint.analysis.queries.stores.stores import (
     Owner,
     Round,
@@ -54,6 +49,7 @@ from gpulint.rule import Claimed, Rule
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.domain.values import Value
+    from gpulint.analysis.queries.stores.graph_state import GraphState
     from gpulint.answers import Answer
 _MODES = frozenset({"evaluates", "trains"})
 _MOST_DOUBTS = 2  # of more things that are taken for so nothing is told
@@ -148,11 +144,10 @@ def _of(code: str, store: Store, held: tuple[Value, ...], answers: Iterator[Answ
 
 def _put_together(store: Store) -> Any:
     """Where what is returned is put together: the display that its name was given, or the return itself."""
-    flow = store.frame.flow
-    for one in flow.reaching(store.value) if isinstance(store.value, ast.Name) else ():
-        if one.kind == "assign" and not one.path and isinstance(one.value, (ast.Tuple, ast.Dict, ast.List)):
-            return one.statement
-    return store.at
+    made = store.frame.flow.reaching(store.value) if isinstance(store.value, ast.Name) else ()
+    whole = (one for one in made if one.kind == "assign" and not one.path)
+    displays = (one for one in whole if isinstance(one.value, (ast.Tuple, ast.Dict, ast.List)))
+    return next((one.statement for one in displays), store.at)
 
 
 def _code_of(asked: Asked, store: Store, owner: Owner, held: tuple[Value, ...]) -> str:
@@ -517,9 +512,9 @@ def _of_state(
 ) -> Iterator[Answer]:
     origins = calls_of(held)
     if state.by is not None and state.state in ("consumed", "together", "fed"):
-        gotten_to = state.by.frame.function in _outwards(asked, store.frame.function)
+        gotten_to = state.by.frame.function in leading_to(asked.evaluator, store.frame.function)
         if (not gotten_to or state.state == "fed") and _evaluates(asked, origins):
-            state = GraphState("live")  # in eval mode it is made for no backward
+            state = replace(state, state="live")  # in eval mode it is made for no backward
     if state.state in ("consumed", "together"):
         yield refuted(Question.BACKWARD, "a later backward goes through all of it")
     if state.state == "none":
@@ -547,16 +542,6 @@ def _of_state(
         clause = "what it is made of goes to code that is not seen, which may go backward"
         yield left_open(Question.BACKWARD, clause, handed[0].node)
     yield proven(Question.GRAPH, "no backward goes through it")
-
-
-def _outwards(asked: Asked, function: Function) -> set[Function]:
-    """A function with all that lead to it by calls."""
-    found, stack = {function}, [function]
-    while stack:
-        callers = {one.frame.function for one in asked.evaluator.callers(stack.pop())} - found
-        found |= callers
-        stack += callers
-    return found
 
 
 def _few_rounds(asked: Asked, store: Store, owner: Owner) -> Iterator[Answer]:

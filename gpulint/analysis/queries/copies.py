@@ -116,9 +116,8 @@ class Fate:
     saved: tuple[Use, ...]
     kept: tuple[Use, ...]
     unseen: Use | None
-    deleted: Use | None
     many: bool
-    returned: Use | None = None
+    returned: Use | None
 
 
 def fate(evaluator: Evaluator, copy: Copy) -> Fate:
@@ -131,10 +130,9 @@ def fate(evaluator: Evaluator, copy: Copy) -> Fate:
     known = {id(one) for one in (*loaded, *saved)}
     away = [one for one in uses if id(one) not in known and one.name.rpartition(".")[2] not in _LOOKS]
     unseen = next((one for one in away if one.role in ("given", "too much", "copied", "reads")), None)
-    deleted = next((one for one in uses if one.role == "deleted"), None)
     many = any(_piles_up(copy, one) for one in kept)
     returned = next((one for one in uses if one.role == "returned"), None)
-    return Fate(uses, read, loaded, saved, kept, unseen, deleted, many, returned)
+    return Fate(uses, read, loaded, saved, kept, unseen, many, returned)
 
 
 def _loads_into_network(evaluator: Evaluator, use: Use) -> bool:

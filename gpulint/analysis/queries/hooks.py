@@ -8,13 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gpulint.analysis.domain.values import Graph, Value
-from gpulint.analysis.evaluate.consumers import (
-    Track,
-    Use,
-    consumers,
-    consumers_of_definition,
-    goes_backward_by,
-)
+from gpulint.analysis.evaluate.consumers import Use, consumers, consumers_of_definition, goes_backward_by
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class, Function
@@ -138,18 +132,16 @@ def stored_by(evaluator: Evaluator, hook: Hook) -> Iterator[Stored]:
     definitions = (one for name in inner.given for one in inner.flow.definitions.get(name, ()))
     given = [one for one in definitions if one.kind == "parameter"]
     live = [one for one in given if inner.given[one.key].graph]
-    tracks: tuple[tuple[Track, Any], ...] = (("graph", live), ("storage", given))
-    for track, several in tracks:
-        for one in several:
-            uses = consumers_of_definition(evaluator, one, inner, track)
-            for use in uses:
-                own = inner in use.frame.around
-                if use.role == "stored" and use.node not in seen and own and _lasts(evaluator, hook, use):
-                    found = _stored(evaluator, hook, use, track == "graph", tuple(uses))
-                    cut = found.value.kind == "tensor" and not found.value.graph  # as under `no_grad`
-                    if not (cut and found.graph):
-                        seen.add(use.node)
-                        yield found
+    several = [(True, consumers_of_definition(evaluator, one, inner, "graph")) for one in live]
+    several += [(False, consumers_of_definition(evaluator, one, inner, "storage")) for one in given]
+    for graph, uses in several:
+        for use in (one for one in uses if one.role == "stored" and inner in one.frame.around):
+            if use.node not in seen and _lasts(evaluator, hook, use):
+                found = _stored(evaluator, hook, use, graph, tuple(uses))
+                cut = found.value.kind == "tensor" and not found.value.graph  # as under `no_grad`
+                if not (cut and found.graph):
+                    seen.add(use.node)
+                    yield found
 
 
 def _lasts(evaluator: Evaluator, hook: Hook, use: Use) -> bool:

@@ -14,6 +14,7 @@ from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.evaluate.weights import LARGE, SMALL, weight
 from gpulint.analysis.project.file import File, Function
 from gpulint.analysis.queries.amounts import said
+from gpulint.analysis.queries.calls import leading_to
 from gpulint.analysis.queries.networks.behind import made_of
 from gpulint.analysis.queries.networks.placed import set_device
 from gpulint.analysis.syntax.flow import Definition
@@ -22,6 +23,7 @@ from gpulint.answers import Answer, Question, Verdict, left_open, minor, proven,
 
 Optimizer = Literal["restored", "saved", ""]  # whose state is in a checkpoint, and what says so
 
+_CALLERS = 12  # that are looked at
 _OF_PATHS = ("os", "pathlib", "glob", "sys")
 # Kinds whose states hold numbers.
 _OF_NUMBERS = frozenset({"scheduler", "scaler", "loader"})
@@ -118,11 +120,8 @@ def _place(call: ast.Call, location: Any, frame: Frame) -> Any:
         return call
     flow = frame.flow
     given = [one for one in flow.reaching(location) if one.kind == "assign"]
-    for one in given:
-        owner = flow.blocks[one.statement].owner
-        if isinstance(owner, ast.If) and len(given) > 1:
-            return owner
-    return given[0].value if given else call
+    owners = (flow.blocks[one.statement].owner for one in given if len(given) > 1)
+    return next((one for one in owners if isinstance(one, ast.If)), given[0].value if given else call)
 
 
 def loaded(evaluator: Evaluator, load: Load) -> Loaded:
@@ -240,12 +239,7 @@ def saved_states(evaluator: Evaluator, files: Iterable[File]) -> tuple[list[Valu
 
 def files_around(evaluator: Evaluator, function: Function) -> list[File]:
     """The file of a function, and those of its callers."""
-    found = [function]
-    for one in found:
-        for site in evaluator.callers(one) if len(found) < 12 else ():
-            if site.frame.function not in found:
-                found.append(site.frame.function)
-    return list(dict.fromkeys(one.file for one in found))
+    return list(dict.fromkeys(one.file for one in leading_to(evaluator, function, _CALLERS)))
 
 
 def made_elsewhere(evaluator: Evaluator, load: Load) -> Any:
@@ -281,11 +275,6 @@ def made_elsewhere(evaluator: Evaluator, load: Load) -> Any:
 def is_saved(use: Use) -> bool:
     """Whether a use writes what it is given to a file."""
     return use.role == "saved" or (use.role == "given" and "save" in use.name.rpartition(".")[2])
-
-
-def own_loading(evaluator: Evaluator, what: Loaded) -> bool:
-    """Whether what is restored has a `load_state_dict` of the project's own, which may keep what it is given."""
-    return any(evaluator.method(one.value.ref, "load_state_dict") is not None for one in what.restored)
 
 
 def weights_matter(evaluator: Evaluator, network: Value, what: str, if_small: Verdict) -> Answer:

@@ -128,9 +128,8 @@ def _only_reads(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:
     """Whether what is called is known, and writes nothing into what it is given: a network, or a function of a library that the table has."""
     called = evaluator.value_of(call.func, frame)
     is_own = isinstance(called.ref, str) and "." not in called.ref
-    return called.kind == "module" or (
-        called.kind == "library" and (is_own or evaluator.row_of(call, frame) is not None)
-    )
+    is_known = is_own or evaluator.row_of(call, frame) is not None
+    return called.kind == "module" or (called.kind == "library" and is_known)
 
 
 def extent(evaluator: Evaluator, places: Iterable[Place]) -> tuple[int, int, int]:

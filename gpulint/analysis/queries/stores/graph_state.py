@@ -102,11 +102,11 @@ def _is_of_newest(use: Use, owner: Owner, store: Store) -> bool:
     """Whether it is the one put last that a round goes backward through: `losses[-1].backward()`."""
     if store.way != "put" or use.frame is not store.frame:
         return False
-    names, key = (
-        (one for one in ast.walk(use.node) if isinstance(one, ast.Subscript)),
+    key, items = (
         key_of(store.container),
+        (one for one in ast.walk(use.node) if isinstance(one, ast.Subscript)),
     )
-    last = any(key_of(one.value) == key and constant_index(one.slice) == -1 for one in names)
+    last = any(key_of(one.value) == key and constant_index(one.slice) == -1 for one in items)
     return last and any(runs_within(use.node, use.frame, one) for one in owner.rounds)
 
 
@@ -145,10 +145,9 @@ def _becomes_array(use: Use) -> bool:
 
 
 def _is_kept(node: Any) -> bool:
-    return isinstance(node, ast.Call) and any(
-        isinstance(given := keyword(node, name), ast.Constant) and given.value is True
-        for name in ("retain_graph", "create_graph")
-    )
+    names = ("retain_graph", "create_graph") if isinstance(node, ast.Call) else ()
+    given = (keyword(node, one) for one in names)
+    return any(isinstance(one, ast.Constant) and one.value is True for one in given)
 
 
 def runs_within(node: Any, frame: Frame, rounds: Round) -> bool:

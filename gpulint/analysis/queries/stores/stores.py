@@ -493,8 +493,7 @@ class Round:
 class Owner:
     """What a store goes into in the end: a name's container (`local`), one of an object that lives as long as nobody knows (`object`), of the
     module or of a function around (`outer`), or one that a caller gives (`given`). `rounds` are the loops that fill it, the innermost first,
-    `at` the place in its own frame that does. `attributes` are those of classes that lead there; `emptied` is what empties it in each round
-    of the next loop outwards."""
+    `at` the place in its own frame that does. `attributes` are those of classes that lead there."""
 
     kind: Literal["local", "object", "outer", "given", "unseen"]
     key: str
@@ -502,7 +501,6 @@ class Owner:
     frame: Frame
     rounds: tuple[Round, ...]
     attributes: tuple[tuple[Class, str], ...] = ()
-    emptied: Any = None
 
     @property
     def birth(self) -> Any:
@@ -535,7 +533,7 @@ def owner_of(
     around = _around(at, frame, rounds)
     inside, by = _until_emptied(key, spelled, at, frame)
     if by is not None:
-        return Owner("local", key, at, frame, (*rounds, *inside), attributes, by)
+        return Owner("local", key, at, frame, (*rounds, *inside), attributes)
     definitions = [one for one in _unchanged(name, frame) if one.kind != "entry"]
     own = frame.function
     first = next((one for one in definitions if one.kind == "parameter"), None)
