@@ -229,13 +229,10 @@ def _is_dense(asked: Asked, forward: Forward) -> bool:
     whole = asked.evaluator.value_of(base, forward.frame) if base is not None else UNKNOWN
     if forward.expression is not forward.call.func or (whole.kind == "module" and whole.ref is None):
         return False
-    for call, frame in forward.network.calls:
-        for one in (call.func, called_on(call)):
-            ref = asked.evaluator.value_of(one, frame).ref if one is not None else None
-            row = asked.evaluator.table.function(ref)
-            if row is not None and row.size == "dense":
-                return True
-    return False
+    made = ((one, frame) for call, frame in forward.network.calls for one in (call.func, called_on(call)))
+    values = (asked.evaluator.value_of(*one) for one in made if one[0] is not None)
+    rows = (asked.evaluator.table.function(one.ref) for one in values)
+    return any(row is not None and row.size == "dense" for row in rows)
 
 
 def _labels_positions(call: ast.Call) -> bool:

@@ -173,7 +173,7 @@ def _lasts(asked: Asked, copy: Copy, what: Fate) -> Iterator[Answer]:
     if in_loop and not what.many:
         by = in_loop[0].node
         yield refuted(Question.OUTLIVES, "a few of them are kept, one in the place of another", by)
-    own = [one for one in what.uses if one.frame is copy.frame and one.role not in ("dropped",)]
+    own = [one for one in what.uses if one.frame is copy.frame and one.role != "dropped"]
     block = flow.blocks[statement]
     if not what.kept and what.uses and len(own) == len(what.uses) and what.returned is None:
         last = max(flow.order.get(flow.statement_of(one.node), 0) for one in own)

@@ -100,10 +100,10 @@ BUDGETS = {
     f"{ANALYSIS}.domain": 125,
     f"{ANALYSIS}.evaluate": 3_179,
     f"{ANALYSIS}.models": 235,
-    f"{ANALYSIS}.queries": 4_915,
-    RULES: 6_514,
+    f"{ANALYSIS}.queries": 4_843,
+    RULES: 6_381,
 }
-MOST_OF_READING = 16_493  # all of them together; 16,000 is the aim
+MOST_OF_READING = 16_288  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 

@@ -96,12 +96,10 @@ def _cloning(flow: Any, call: ast.Call) -> tuple[Any, Any] | None:
     return (whole, cloned) if isinstance(inner, ast.Name) else None
 
 
-_GIVING = (ast.Call, ast.keyword, ast.Attribute, ast.Starred)
-
-
 def _is_argument(flow: Any, node: Any) -> bool:
     """Whether a state dict goes right into a call, or is looked at in its statement."""
-    return isinstance(flow.parents.get(node), (*_GIVING, ast.comprehension, ast.For, ast.Subscript, ast.Expr))
+    given = (ast.Call, ast.keyword, ast.Attribute, ast.Starred)
+    return isinstance(flow.parents.get(node), (*given, ast.comprehension, ast.For, ast.Subscript, ast.Expr))
 
 
 @dataclass(frozen=True, slots=True)

@@ -264,10 +264,10 @@ def made_elsewhere(evaluator: Evaluator, load: Load) -> Any:
             if isinstance(above, ast.Call) and before and done:
                 target = evaluator.value_of(above.func, load.frame)
                 given = (evaluator.value_of(one, load.frame).kind for one in above.args)
-                if any(kind in ("module", "optimizer", "state", "dict") for kind in given):
-                    continue  # it saves what a training has made
+                # else it saves what a training has made
+                other = {"module", "optimizer", "state", "dict"}.isdisjoint(given)
                 unseen = "." in target.full_name and evaluator.table.function(target.full_name) is None
-                if target.kind == "function" or unseen:
+                if other and (target.kind == "function" or unseen):
                     return above
     return None
 

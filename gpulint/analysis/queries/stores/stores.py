@@ -566,7 +566,8 @@ def owner_of(
     base = next((found for one in definitions if not anew and (found := _alias(one)) is not None), None)
     if base is not None and base is not container:
         return owner_of(evaluator, base, frame, at, rounds, attributes, depth - 1)
-    made = [flow.loops(one.statement) for one in definitions if not _grows(one, key, frame)]
+    fresh = [one for one in definitions if not (one.kind == "augmented" or takes_itself_in(one, key, frame))]
+    made = [flow.loops(one.statement) for one in fresh]
     filling = takewhile(lambda loop: not made or any(loop not in one for one in made), flow.loops(at))
     return Owner("local", key, at, frame, (*rounds, *(Round(one, frame) for one in filling)), attributes)
 
@@ -607,10 +608,6 @@ def _ring(store: Store) -> Iterator[Any]:
     parts = (part for one in (index, *given) for part in ast.walk(one))
     remainders = (one for one in parts if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Mod))
     yield from (one.right for one in remainders if not _is_format(one))
-
-
-def _grows(one: Definition, key: str, frame: Frame) -> bool:
-    return one.kind in ("augmented", "inplace") or takes_itself_in(one, key, frame)
 
 
 def _around(at: Any, frame: Frame, rounds: tuple[Round, ...]) -> tuple[Round, ...]:
