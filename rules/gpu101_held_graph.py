@@ -1,20 +1,11 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from gpulint.rules._held.claims import HeldRule
 
-from gpulint.rules._held.claims import claims_of
-
-from gpulint.claims import Claim
-from gpulint.findings import Severity
-from gpulint.rule import Option, Rule
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
-    from gpulint.rule import Claimed
+from gpulint.rule import Option
 
 
-class HeldGraph(Rule):
+class HeldGraph(HeldRule):
     """
     ## What it does
     Finds values with an autograd graph that outlive their iteration: a loss added to a running total, appended to
@@ -104,15 +95,9 @@ class HeldGraph(Rule):
 
     code = "GPU101"
     name = "held-graph"
-    severity = Severity.WARNING
-    runtime_claim = Claim("drift")
     triggers = (
         tuple(b"torch lightning accelerate deepspeed backward criterion .learn( .train( train_step(".split()),
         (*b"backward .eval() training_step nn. _step( criterion compute_loss detach Tensor .learn( .train(".split(), b"def update"),
         (*b"+= append extend insert .update( .add .log cat(".split(), b"] =", b"= [", b"+ "), (b"for ", b"while ", b"self."),
     )  # fmt: skip
-    doubts = True
     options = (Option("style", "auto", ("auto", "detach"), "how a held scalar is fixed"),)
-
-    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
-        yield from claims_of(asked, self.code, options)

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from gpulint.rules._held.mended import by_methods
+
 from gpulint.analysis.evaluate.weights import trips
 from gpulint.analysis.project.file import quoted
 from gpulint.analysis.queries.amounts import is_over_batches
@@ -16,18 +18,16 @@ from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.stores import on_device
 from gpulint.analysis.queries.stores.emptied import emptied
 from gpulint.analysis.queries.stores.graph_state import graph_state
-from gpulint.analysis.queries.stores.stores import bounded, emptying, leaves, owner_of
+from gpulint.analysis.queries.stores.stores import Owner, Round, Store, bounded, emptying, leaves, owner_of
 from gpulint.analysis.syntax.nodes import iterated, last_name
 from gpulint.answers import Answer, Question, Verdict, left_open, minor, proven, refuted, until_refuted
-from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
+from gpulint.rule import Claimed, Cost, Repair, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.domain.values import Value
     from gpulint.analysis.queries.networks.forwards import Forward
-    from gpulint.analysis.queries.stores.stores import Owner, Round, Store
 
 _COST: Final = Cost("the bytes of the whole output, for each batch", "500 MiB a step for a language model's logits; H200, torch 2.11")  # fmt: skip
 _FEW: Final = 16  # rounds
@@ -98,7 +98,6 @@ class DeviceAccumulation(Rule):
     code = "GPU102"
     name = "device-accumulation"
     severity = Severity.WARNING
-    runtime_claim = Claim("drift")
     doubts = True
     triggers = (
         (b"torch", b"lightning"), (b"append", b"extend", b"insert", b"+=", b"] =", b"cat(", b"stack("),
@@ -137,9 +136,8 @@ def _may_pile_up(asked: Asked, store: Store, leaf: Any) -> bool:
     value = evaluator.value_of(leaf, frame)
     value = evaluator.element(value) if on_device.holds_several(evaluator, store, leaf) else value
     seen = value.kind != "unknown" or on_device.is_of_output(evaluator, leaf, frame)
-    if not seen and not _is_unseen(asked, store, leaf):
-        return False
-    if value.kind not in ("tensor", "unknown") or value.size == "scalar":
+    may_be = value.kind in ("tensor", "unknown") and value.size != "scalar"
+    if not (may_be and (seen or _is_unseen(asked, store, leaf))):
         return False
     if _has_graph(asked, value) and store.way == "put":  # what becomes an array as it is has none
         owner = owner_of(evaluator, store.container, frame, store.at)
@@ -374,13 +372,9 @@ def _report(asked: Asked, at: Any, store: Store, leaf: Any, owner: Owner) -> Rep
 
 
 def _repair(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Repair | None:
-    from gpulint.fix.nodes import method_chain
-
     if store.way == "added" or not asked.is_here(store.frame):
         return None  # `x = torch.cat([x, y])`: what x starts from would have to move as well
     if "host" not in on_device.ends(asked.evaluator, store, leaf):
         return None  # it may be needed on the device
-    node = asked.node(leaf)
-    change = Replace(node, method_chain(node, ("cpu",)))
     why = f"what reads `{owner.key}` finds tensors on the CPU"
-    return Repair("unsafe", "keep the copy on the host: `.cpu()`", (change,), why)
+    return by_methods(asked, (leaf,), ("cpu",), "keep the copy on the host: `.cpu()`", why)

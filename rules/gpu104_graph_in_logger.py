@@ -1,20 +1,11 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from gpulint.rules._held.claims import HeldRule
 
-from gpulint.rules._held.claims import claims_of
-
-from gpulint.claims import Claim
-from gpulint.findings import Severity
-from gpulint.rule import Option, Rule
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
-    from gpulint.rule import Claimed
+from gpulint.rule import Option
 
 
-class GraphInLogger(Rule):
+class GraphInLogger(HeldRule):
     """
     ## What it does
     Finds values with an autograd graph that are handed to a meter, logger, metric or history of another file which
@@ -97,14 +88,8 @@ class GraphInLogger(Rule):
 
     code = "GPU104"
     name = "graph-in-logger"
-    severity = Severity.WARNING
-    runtime_claim = Claim("drift")
-    doubts = True
     triggers = (
         (b"torch", b"lightning", b"accelerate", b"deepspeed"), (b"import ",), (b"for ", b"while ", b"self."),
         (b"backward", b".eval()", b"training_step", b"_step(", b"compute_loss"),
     )  # fmt: skip
     options = (Option("style", "auto", ("auto", "detach"), "how a held scalar is fixed"),)
-
-    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
-        yield from claims_of(asked, self.code, options)

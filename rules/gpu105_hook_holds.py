@@ -6,29 +6,27 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from gpulint.analysis.evaluate.consumers import consumers
+from gpulint.rules._held.mended import by_methods
+
+from gpulint.analysis.evaluate.consumers import Use, consumers
 from gpulint.analysis.queries.calls import called
 from gpulint.analysis.queries.grad_mode import grad_mode
-from gpulint.analysis.queries.hooks import hooks, runs_under, stored_by
+from gpulint.analysis.queries.hooks import Hook, Stored, hooks, runs_under, stored_by
 from gpulint.analysis.queries.lifetime import emptied
-from gpulint.analysis.queries.networks.forwards import forwards
+from gpulint.analysis.queries.networks.forwards import Forward, forwards
 from gpulint.analysis.queries.networks.placed import moved_anywhere
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import arguments
 from gpulint.answers import Answer, Question, confidence_of, left_open, proven, refuted, until_refuted
-from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Claimed, Cost, RelatedNode, Repair, Replace, Report, Rule
+from gpulint.rule import Claimed, Cost, RelatedNode, Repair, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
-    from gpulint.analysis.evaluate.consumers import Use
     from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.project.file import Function
-    from gpulint.analysis.queries.hooks import Hook, Stored
     from gpulint.analysis.queries.multiplicity import Repeats
-    from gpulint.analysis.queries.networks.forwards import Forward
     from gpulint.analysis.syntax.flow import Flow
 
 _GRAPH: Final = Cost("the activation and the graph behind it, at every step", "16 to 34 MiB for an 8-layer MLP; H200, torch 2.11")  # fmt: skip
@@ -126,7 +124,6 @@ class HookHolds(Rule):
     code = "GPU105"
     name = "hook-holds"
     severity = Severity.ERROR
-    runtime_claim = Claim("drift")
     triggers = (
         (b"_hook(",),
         (b"register_forward", b"register_full_backward", b"register_backward", b"register_hook"),
@@ -156,9 +153,8 @@ class HookHolds(Rule):
 
 def _claim(hook: Hook, texts: tuple[str, str, Cost], answers: Iterable[Answer]) -> Claimed:
     text, why, cost = texts
-    report = partial(
-        Report, hook.call, text.format(hook.name), why, cost, Severity.WARNING, subject=hook.name
-    )
+    message = text.format(hook.name)
+    report = partial(Report, hook.call, message, why, cost, Severity.WARNING, subject=hook.name)
     return Claimed(hook.call, hook.name, until_refuted(answers), report)
 
 
@@ -387,8 +383,6 @@ def _report(asked: Asked, one: Stored, at: Any, graph: bool) -> Report:
 
 
 def _repair(asked: Asked, one: Stored, graph: bool) -> Repair | None:
-    from gpulint.fix.nodes import method_chain
-
     uses = consumers(asked.evaluator, one.node, one.use.frame, "storage")
     stays = _is_wanted_there(asked, uses) or any(use.role in ("given", "fed") for use in uses)
     methods = (*(("detach",) if graph else ()), *(() if stays else ("cpu",)))
@@ -396,5 +390,4 @@ def _repair(asked: Asked, one: Stored, graph: bool) -> Repair | None:
         return None
     title = " and ".join({"detach": "detach it", "cpu": "move it to the host"}[each] for each in methods)
     why = f"what reads `{one.name}` may want its graph, and a module that gives several tensors gives a tuple"
-    node = asked.node(one.node)
-    return Repair("unsafe", title, (Replace(node, method_chain(node, methods)),), why)
+    return by_methods(asked, (one.node,), methods, title, why)

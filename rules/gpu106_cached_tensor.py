@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from gpulint.rules._held.mended import by_methods
+
 from gpulint.analysis.evaluate.consumers import consumers
-from gpulint.analysis.queries.grad_mode import grad_mode
+from gpulint.analysis.queries.grad_mode import Mode, grad_mode
 from gpulint.analysis.queries.graphs.carried import graph_of
 from gpulint.analysis.queries.lifetime import emptied
 from gpulint.analysis.queries.networks.behind import behind
@@ -16,16 +18,14 @@ from gpulint.analysis.queries.networks.trained import frozen
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import argument, key_of, last_name
 from gpulint.answers import Answer, Question, doubts_of, left_open, minor, proven, refuted, until_refuted
-from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
+from gpulint.rule import Claimed, Cost, Repair, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.domain.values import Value
     from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.project.file import Function
-    from gpulint.analysis.queries.grad_mode import Mode
     from gpulint.analysis.queries.networks.forwards import Forward
     from gpulint.analysis.syntax.flow import Definition, Store
 
@@ -105,7 +105,6 @@ class CachedTensor(Rule):
     code = "GPU106"
     name = "cached-tensor"
     severity = Severity.WARNING
-    runtime_claim = Claim("drift")
     doubts = True
     triggers = (
         (b"torch", b"lru_cache", b"functools.cache", b"cachetools"),
@@ -308,8 +307,6 @@ def _claim(asked: Asked, at: Any, name: str, what: str, kept: _Kept, answers: It
 
 
 def _repair(asked: Asked, kept: _Kept, name: str) -> Repair | None:
-    from gpulint.fix.nodes import method_chain
-
     uses = consumers(asked.evaluator, kept.node, kept.frame, "storage")
     stays = any(one.role in _COMPUTING for one in uses)
     methods = (*(("detach",) if kept.modes else ()), *(() if stays else ("cpu",)))
@@ -317,6 +314,4 @@ def _repair(asked: Asked, kept: _Kept, name: str) -> Repair | None:
         return None
     where = "has no graph then, and somebody may train on it" if stays else "is then on the CPU"
     title = "keep it without its graph: `.detach()`" if stays else "keep it on the host"
-    node = asked.node(kept.node)
-    change = Replace(node, method_chain(node, methods))
-    return Repair("unsafe", title, (change,), f"what is taken out of `{name}` {where}")
+    return by_methods(asked, (kept.node,), methods, title, f"what is taken out of `{name}` {where}")

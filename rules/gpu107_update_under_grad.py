@@ -1,20 +1,9 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
-
-from gpulint.rules._held.claims import claims_of
-
-from gpulint.claims import Claim
-from gpulint.findings import Severity
-from gpulint.rule import Rule
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
-    from gpulint.rule import Claimed
+from gpulint.rules._held.claims import HeldRule
 
 
-class UpdateUnderGrad(Rule):
+class UpdateUnderGrad(HeldRule):
     """
     ## What it does
     Finds running averages that are updated with grad enabled from something that has a graph: moving averages of
@@ -71,13 +60,7 @@ class UpdateUnderGrad(Rule):
 
     code = "GPU107"
     name = "update-under-grad"
-    severity = Severity.WARNING
-    runtime_claim = Claim("drift")
-    doubts = True
     triggers = (
         (b"torch", b"lightning"), (b"parameters()", b"backward", b"def forward"), (b"*", b"lerp", b"mul_", b"add_"),
         (b"self.", b"decay", b"momentum", b"0.9", b"beta", b"alpha", b"tau"),
     )  # fmt: skip
-
-    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
-        yield from claims_of(asked, self.code, options)

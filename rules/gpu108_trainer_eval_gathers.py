@@ -218,10 +218,9 @@ def _makers(asked: Asked, network: Any, frame: Frame, depth: int = 3) -> Iterato
 
 
 def _report(asked: Asked, call: ast.Call, frame: Frame, answers: tuple[Answer, ...]) -> Report:
-    what = "the network's outputs"
     return Report(
         call,
-        f"`{last_name(call.func)}` keeps {what} of all evaluation batches on the GPU until `compute_metrics` gets them",
+        f"`{last_name(call.func)}` keeps the network's outputs of all evaluation batches on the GPU until `compute_metrics` gets them",
         "the memory grows with each batch: have `preprocess_logits_for_metrics` keep only what the metrics need, or "
         "`eval_accumulation_steps` move it to the host",
         Cost(

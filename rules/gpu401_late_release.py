@@ -11,7 +11,7 @@ from gpulint.analysis.evaluate.consumers import Use, consumers, consumers_of_def
 from gpulint.analysis.queries.amounts import through_batches
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.graphs.backwards import backwards
-from gpulint.analysis.queries.networks.forwards import forwards
+from gpulint.analysis.queries.networks.forwards import Forward, forwards
 from gpulint.analysis.queries.networks.runs import runs_of
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import argument, called_on, keyword, last_name
@@ -23,7 +23,6 @@ from gpulint.rule import Claimed, Cost, Insert, Remove, Repair, Replace, Report,
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.project.file import Function
-    from gpulint.analysis.queries.networks.forwards import Forward
     from gpulint.analysis.syntax.flow import Definition
 
 _MANY: Final = 1_000  # scores at each position
@@ -208,12 +207,9 @@ def _size(asked: Asked, late: _Late) -> Iterator[Answer]:
     if _is_dense(asked, late.forward) or any(pictures for pictures, _ in layers):
         yield proven(Question.SIZE, "the network gives scores for each position, or for each pixel")
         return
-    widths = [
-        width
-        for one in late.uses
-        if isinstance(one.node, ast.Call) and (one.role == "given" or _loss(asked, one))
-        for width in _laid_out(asked, one.node, one.frame, bool(_loss(asked, one)))
-    ]
+    calls = ((one, bool(_loss(asked, one))) for one in late.uses if isinstance(one.node, ast.Call))
+    given = ((one, is_loss) for one, is_loss in calls if is_loss or one.role == "given")
+    widths = [width for one, is_loss in given for width in _laid_out(asked, one.node, one.frame, is_loss)]
     if not widths and late.gives_loss and _labels_positions(late.forward.call):
         widths = [None]
     if not widths:
@@ -233,13 +229,10 @@ def _is_dense(asked: Asked, forward: Forward) -> bool:
     whole = asked.evaluator.value_of(base, forward.frame) if base is not None else UNKNOWN
     if forward.expression is not forward.call.func or (whole.kind == "module" and whole.ref is None):
         return False
-    for call, frame in forward.network.calls:
-        for one in (call.func, called_on(call)):
-            ref = asked.evaluator.value_of(one, frame).ref if one is not None else None
-            row = asked.evaluator.table.function(ref)
-            if row is not None and row.size == "dense":
-                return True
-    return False
+    made = ((one, frame) for call, frame in forward.network.calls for one in (call.func, called_on(call)))
+    values = (asked.evaluator.value_of(*one) for one in made if one[0] is not None)
+    rows = (asked.evaluator.table.function(one.ref) for one in values)
+    return any(row is not None and row.size == "dense" for row in rows)
 
 
 def _labels_positions(call: ast.Call) -> bool:
@@ -276,9 +269,9 @@ def _laid_out(
             if any(ast.unparse(one.upper) == "-1" for one in cuts if one.upper):
                 yield None  # `scores[:, :-1]`: each position but the last
             node = node.value
-        elif called_on(node) is not None and (
-            row := asked.evaluator.table.own("tensor", last_name(node.func))
-        ):
+        elif (row := asked.evaluator.table.own("tensor", last_name(node.func))) and called_on(
+            node
+        ) is not None:
             if row.does == "lays out" and is_loss:
                 by_rows = called_on(node, "view", "reshape") is not None and len(node.args) == 2
                 const = asked.evaluator.value_of(node.args[-1], frame).const if by_rows else None

@@ -242,8 +242,7 @@ def _repair(handler: _Handler) -> Repair | None:
     """Move the handler's body behind the `try` under a flag; None where control or the exception stands in the way."""
     import libcst as cst
 
-    def statement(code: str) -> Any:
-        return cst.parse_statement(f"{code}\n")
+    from gpulint.fix.nodes import statement
 
     tried = handler.frame.flow.parents[handler.node]
     node: Any = handler.asked.node(tried)

@@ -9,13 +9,13 @@ from gpulint.analysis.queries.lifetime import lets_go, step_while_bound, unseen_
 from gpulint.analysis.queries.loads import (
     Load,
     Loaded,
+    Optimizer,
     Restored,
     checkpoint_matters,
     files_around,
     loaded,
     loads,
     made_elsewhere,
-    own_loading,
     saved_states,
     stars_of,
 )
@@ -29,9 +29,7 @@ from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
-    from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.project.file import File
-    from gpulint.analysis.syntax.flow import Definition
 
 
 class CheckpointOnDevice(Rule):
@@ -124,7 +122,8 @@ def _answers(asked: Asked, load: Load, what: Loaded) -> Iterator[Answer]:
         yield (left_open if beside else refuted)(Question.READS, clause, adopted.node)
     if not what.networks and what.optimizers and not several:
         yield refuted(Question.READS, "an optimizer takes over the tensors that are on its device already")
-    matters = ranks is not None or held.verdict is Verdict.PROVEN
+    stays = held.verdict is Verdict.PROVEN  # also where several are there at once
+    matters = ranks is not None or stays
     yield ranks if ranks is not None and held.verdict is Verdict.OPEN else held
     if what.restored:
         yield proven(Question.READS, "it is restored from")
@@ -146,14 +145,9 @@ def _answers(asked: Asked, load: Load, what: Loaded) -> Iterator[Answer]:
     if ranks is None:
         yield from _placed(asked, load, what, matters, saved)
     saves = what.entries and any(one.kind == "optimizer" for one in as_they_are)
-    yield from checkpoint_matters(
-        asked.evaluator,
-        [one.value for one in what.networks],
-        "restored" if what.optimizers else "saved" if saves else "",
-        ranks is not None,
-        what.piled is not None,
-        held.verdict is Verdict.PROVEN,
-    )
+    networks = [one.value for one in what.networks]
+    optimizer: Optimizer = "restored" if what.optimizers else "saved" if saves else ""
+    yield from checkpoint_matters(asked.evaluator, networks, optimizer, ranks is not None, stays)
     if several and held.verdict is Verdict.OPEN and not train_together(asked.evaluator, asked.file):
         yield minor(Question.REACHED, "no network is seen that the processes train together")
     yield from reached(asked.evaluator, load.frame.function, load.call)
@@ -173,7 +167,9 @@ def _held(asked: Asked, what: Loaded) -> Answer:
             gone = refuted(Question.OUTLIVES, f"`{definition.key}` lets go of it again", let_go)
             continue
         event = step_while_bound(asked.steps, definition, frame)
-        at = event.node if event is not None else _unseen_step(asked, what, definition, frame)
+        networks = (one.value for one in what.networks if event is None)
+        unseen = (unseen_step_while_bound(asked.evaluator, definition, frame, one) for one in networks)
+        at = event.node if event is not None else next((one for one in unseen if one is not None), None)
         if at is not None:
             clause = f"`{definition.key}` keeps it while steps run"
             return proven(Question.OUTLIVES, clause, at, asked.path_of(at))
@@ -182,11 +178,6 @@ def _held(asked: Asked, what: Loaded) -> Answer:
             clause = f"`{definition.key}` of the module keeps it as long as the program runs"
             return proven(Question.OUTLIVES, clause)
     return gone or left_open(Question.OUTLIVES, "no step is seen to run before it is let go of")
-
-
-def _unseen_step(asked: Asked, what: Loaded, definition: Definition, frame: Frame) -> Any:
-    found = (unseen_step_while_bound(asked.evaluator, definition, frame, one.value) for one in what.networks)
-    return next((one for one in found if one is not None), None)
 
 
 def _placed(asked: Asked, load: Load, what: Loaded, matters: bool, saved: bool) -> Iterator[Answer]:
@@ -281,10 +272,10 @@ def _repair(asked: Asked, load: Load, what: Loaded) -> Repair | None:
 
     if load.place is not load.call or stars_of(load.call):
         return None
-    why_unsafe = ""
+    why_unsafe, restored = "", (one.value.ref for one in what.restored)
     if what.other is not None or what.returned is not None or not what.restored:
         why_unsafe = "what else is read of the checkpoint is on the CPU then"
-    elif what.adopted is not None or own_loading(asked.evaluator, what):
+    elif what.adopted is not None or any(asked.evaluator.method(one, "load_state_dict") for one in restored):
         why_unsafe = "a `load_state_dict` of the program's own may keep the tensors where they were loaded"
     new = with_argument(asked.node(load.call), "map_location", asked.quoted("cpu"), position=1)
     changes = (Replace(asked.node(load.call), new),)

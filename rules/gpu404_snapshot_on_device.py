@@ -5,7 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from gpulint.analysis.queries.copies import Copy, Fate, changed_between, copies, copy_matters, fate
+from gpulint.rules._held.mended import by_methods
+
+from gpulint.analysis.queries.copies import Copy, Fate, changed_between, copies, fate
+from gpulint.analysis.queries.loads import weights_matter
 from gpulint.analysis.queries.networks.behind import source_of
 from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.reached import PYTHONS_OWN, reached
@@ -101,12 +104,8 @@ class SnapshotOnDevice(Rule):
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         for copy in _last_of_each(copies(asked.evaluator, asked.file)):
             what = fate(asked.evaluator, copy)
-            if copy.what == "alias":
-                answers = until_refuted(_of_alias(asked, copy, what))
-                report = partial(_alias, asked, copy, what)
-            else:
-                answers = until_refuted(_of_copy(asked, copy, what))
-                report = partial(_copy, asked, copy, what)
+            told_of, report_of = (_of_alias, _alias) if copy.what == "alias" else (_of_copy, _copy)
+            answers, report = until_refuted(told_of(asked, copy, what)), partial(report_of, asked, copy, what)
             yield Claimed(copy.node, _holder(asked, copy, what), answers, report, (copy.node, copy.frame))
 
 
@@ -137,7 +136,7 @@ def _of_copy(asked: Asked, copy: Copy, what: Fate) -> Iterator[Answer]:
         yield proven(Question.READS, "nothing computes with it")
         yield from _seen(copy)
     yield _on_device(asked, copy)
-    matters = copy_matters(asked.evaluator, copy.network)
+    matters = weights_matter(asked.evaluator, copy.network, "it", Verdict.OPEN)
     if what.many and copy.what != "network" and matters.verdict is not Verdict.PROVEN:
         matters = minor(Question.SIZE, "several are kept, and how large the network is, is not seen")
     yield matters
@@ -174,16 +173,16 @@ def _lasts(asked: Asked, copy: Copy, what: Fate) -> Iterator[Answer]:
     if in_loop and not what.many:
         by = in_loop[0].node
         yield refuted(Question.OUTLIVES, "a few of them are kept, one in the place of another", by)
-    own = [one for one in what.uses if one.frame is copy.frame and one.role not in ("dropped",)]
+    own = [one for one in what.uses if one.frame is copy.frame and one.role != "dropped"]
     block = flow.blocks[statement]
     if not what.kept and what.uses and len(own) == len(what.uses) and what.returned is None:
         last = max(flow.order.get(flow.statement_of(one.node), 0) for one in own)
         together = all(flow.blocks[flow.statement_of(one.node)] is block for one in own)
         if together and not _works_between(asked, copy, last):
             yield refuted(Question.OUTLIVES, "it is used right after, and waits for nothing")
-        if together and what.deleted is not None and block.is_rounds:
-            by = what.deleted.node
-            yield left_open(Question.OUTLIVES, "it lives for one step, and is needed at once", by)
+        deleted = [one.node for one in own if one.role == "deleted"]
+        if together and deleted and block.is_rounds:
+            yield left_open(Question.OUTLIVES, "it lives for one step, and is needed at once", deleted[0])
     if not what.uses and isinstance(statement, ast.Assign):
         yield left_open(Question.READS, "nothing is seen to read it")
     if not flow.loops(copy.node) and _after_training(flow, statement) and not what.kept:
@@ -378,20 +377,17 @@ def _alias(asked: Asked, copy: Copy, what: Fate) -> Report:
 
 
 def _repair(asked: Asked, copy: Copy, what: Fate) -> Repair | None:
-    from gpulint.fix.nodes import expression, method_chain
+    from gpulint.fix.nodes import expression
 
     if copy.what == "network" or what.read is not None:
         return None
     why_unsafe = ""
     if copy.what == "alias":
         why_unsafe = "other weights are loaded than before: those of the moment of the copy"
-    elif not what.restored_only or what.many:
+    elif what.unseen is not None or what.returned is not None or what.many:
         why_unsafe = "what else reads the copy gets its tensors on the CPU"
     if copy.cloned is not None:
-        cloned = asked.node(copy.cloned)
-        on_cpu = Replace(cloned, method_chain(cloned, ("cpu",)))
-        return Repair.unless(why_unsafe, "keep the copy on the CPU: `.cpu()`", (on_cpu,))
-    new = expression(
-        f"{{key: value.detach().cpu().clone() for key, value in {asked.source(copy.state, 200)}.items()}}"
-    )
+        return by_methods(asked, (copy.cloned,), ("cpu",), "keep the copy on the CPU: `.cpu()`", why_unsafe)
+    state = asked.source(copy.state, 200)
+    new = expression(f"{{key: value.detach().cpu().clone() for key, value in {state}.items()}}")
     return Repair.unless(why_unsafe, "keep a copy on the CPU", (Replace(asked.node(copy.node), new),))

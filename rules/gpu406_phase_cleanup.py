@@ -95,9 +95,8 @@ class PhaseCleanup(Rule):
             frame = asked.root(function)
             events = asked.steps.of(function)
             for loop in {one: None for event in events for one in event.loops if isinstance(one, LOOPS)}:
-                if asked.multiplicity.of_loop(loop, frame, loop) != "phase" or done_within(
-                    asked.evaluator, function, _EMPTIES, loop
-                ):
+                is_phase = asked.multiplicity.of_loop(loop, frame, loop) == "phase"
+                if not is_phase or done_within(asked.evaluator, function, _EMPTIES, loop):
                     continue
                 end, what = _last_phase(asked, loop, frame, [one for one in events if loop in one.loops])
                 if end is not None:

@@ -7,15 +7,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from gpulint.analysis.evaluate.consumers import goes_backward_by
-from gpulint.analysis.evaluate.weights import LARGE, SMALL, weight
 from gpulint.analysis.project.file import Class
-from gpulint.analysis.queries.amounts import said
 from gpulint.analysis.queries.effects import effects_before, place_of, since_made
-from gpulint.analysis.queries.loads import assigns
+from gpulint.analysis.queries.loads import assigns, weights_matter
 from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import arguments, called_on, key_of, keyword
-from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
+from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, RelatedNode, Remove, Repair, Replace, Report, Rule
@@ -168,13 +166,7 @@ def _answers(asked: Asked, late: _Late) -> Iterator[Answer]:
                 why = "its weights are what `load_state_dict(assign=True)` is given, narrow or not"
                 yield refuted(Question.SIZE, why, use.node, asked.path_of(use.node))
         yield from _was_wide(asked, made, where)
-    size = weight(evaluator, network)
-    if size.least >= LARGE:
-        yield proven(Question.SIZE, f"the network has {said(size.least)}")
-    elif size.whole and size.least < SMALL:
-        yield refuted(Question.SIZE, f"the network has {said(size.least)}")
-    else:
-        yield left_open(Question.SIZE, "how large the network is, the code does not say")
+    yield weights_matter(evaluator, network, "the network", Verdict.REFUTED)
     trains = any(event.work == "train" for one in asked.file.parts for event in asked.steps.of(one))
     if trains or any(goes_backward_by(evaluator, one) for one in asked.file.functions):
         why = "what the training takes later may be more than the network takes here"

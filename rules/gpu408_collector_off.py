@@ -98,9 +98,8 @@ def _answers(asked: Asked, call: ast.Call, frame: Frame) -> Iterator[Answer]:
         yield left_open(Question.REACHED, "whether the training collects in between is not in sight")
     else:
         yield refuted(Question.REPEATS, "nothing trains in this file")
-    yield left_open(
-        Question.OUTLIVES, "whether anything in the steps makes reference cycles, the code does not say"
-    )
+    clause = "whether anything in the steps makes reference cycles, the code does not say"
+    yield left_open(Question.OUTLIVES, clause)
     yield from reached(asked.evaluator, frame.function, call)
 
 

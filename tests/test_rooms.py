@@ -100,10 +100,10 @@ BUDGETS = {
     f"{ANALYSIS}.domain": 125,
     f"{ANALYSIS}.evaluate": 3_181,
     f"{ANALYSIS}.models": 235,
-    f"{ANALYSIS}.queries": 4_809,
-    RULES: 6_406,
+    f"{ANALYSIS}.queries": 4_737,
+    RULES: 6_273,
 }
-MOST_OF_READING = 16_279  # all of them together; 16,000 is the aim
+MOST_OF_READING = 16_074  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 

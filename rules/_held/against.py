@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from gpulint.rules._held.cuts import Cut, is_summand, is_whole, uses_of
+from gpulint.rules._held.cuts import Cut, is_summand, is_whole
 
 from gpulint.analysis.evaluate.consumers import ANY, Use, consumers
-from gpulint.analysis.project.file import Class
+from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.stores.graph_state import backwards
 from gpulint.analysis.queries.stores.shown import shown
@@ -19,14 +19,8 @@ from gpulint.answers import Answer, confidence_of, doubts_of
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.evaluate.frames import Frame
-    from gpulint.analysis.project.file import Function
 
 _OUT_OF_SIGHT: Final = frozenset({"given", "too much", "called", "optimized", "copied"})
-
-
-def is_wanted(asked: Asked, cut: Cut) -> bool:
-    """Whether a backward goes through what is cut."""
-    return bool(backwards(asked.evaluator, cut.node, cut.frame))
 
 
 def against(
@@ -35,9 +29,8 @@ def against(
     """Why what is kept might be needed with its graph, or be no tensor, in one clause; empty where it is proven that neither is so."""
     for cut in found:
         what = f"`{asked.source(cut.node)}`"
-        if not shown(asked.evaluator, cut.node, cut.frame) and not _is_freed_summand(
-            asked, cut, store, state
-        ):
+        is_shown = shown(asked.evaluator, cut.node, cut.frame)
+        if not (is_shown or _is_freed_summand(asked, cut, store, state)):
             return f"{what} may be no tensor"
         if state == "retained":
             return f"its graph is kept for another backward, which may go through `{holder}`"
@@ -49,11 +42,10 @@ def against(
             continue  # a later backward would not get through it
         ran = freed if freed is not None and always else ()
         within = {where.function for one in ran for where in one.frame.around}  # which run the backwards
-        elsewhere = cut.frame.function not in within and (
-            owner is None or owner.kind not in ("local", "outer")
-        )
+        kept_by_others = owner is None or owner.kind not in ("local", "outer")
+        elsewhere = kept_by_others and cut.frame.function not in within
         why = (
-            _wanted(uses_of(asked, cut), holder, within)
+            _wanted(consumers(asked.evaluator, cut.node, cut.frame, "graph"), holder, within)
             or _unseen_reader(asked, cut, owner, holder)
             or (f"whoever reads `{holder}` may train on it" if elsewhere else "")
         )
@@ -101,12 +93,10 @@ def _unseen_reader(asked: Asked, cut: Cut, owner: Owner | None, holder: str) -> 
         if not isinstance(call, ast.Call) or call.func is use:
             continue
         cls = function.cls if root == function.self_name else asked.evaluator.value_of(use, cut.frame).ref
+        seen: Any = name is not None
         if name is not None and isinstance(cls, Class):
-            known = asked.evaluator.method(cls, name) or asked.evaluator.names.fields(cls, name)
-            unseen = not known
-        else:
-            unseen = name is None
-        if unseen:
+            seen = asked.evaluator.method(cls, name) or asked.evaluator.names.fields(cls, name)
+        if not seen:
             return f"`{ast.unparse(call.func)}` is not seen, and may train on `{holder}`"
     return ""
 
@@ -190,11 +180,9 @@ def is_under_no_grad_fix(asked: Asked, forwards: set[tuple[Any, Frame]], answers
     """Whether GPU201 tells of all the forwards behind it, as surely, and offers to switch grad off around them."""
     least = len(doubts_of(answers))
     covered = {at for at, doubt in _under_no_grad(asked).items() if doubt <= least}
-    return bool(forwards) and all(
-        grad_mode(asked.evaluator, node, frame).by is None  # else it is switched on again
-        and any(at in covered for at, _ in ((node, frame), *frame.chain()))
-        for node, frame in forwards
-    )
+    places = [{node, *(at for at, _ in frame.chain())} for node, frame in forwards]
+    switched = (grad_mode(asked.evaluator, *one).by for one in forwards)  # on again
+    return bool(places) and not any(map(covered.isdisjoint, places)) and all(by is None for by in switched)
 
 
 def _under_no_grad(asked: Asked) -> dict[Any, int]:
@@ -209,10 +197,8 @@ def _under_no_grad(asked: Asked) -> dict[Any, int]:
             repair = one.report().repair if one.report is not None else None
             if callable(repair) and repair() is not None:
                 function, doubts = _function_of(asked, one.at), doubts_of(one.answers)
-                alike = (other for other in claims if doubts_of(other.answers) == doubts)
-                found |= {
-                    other.at: len(doubts) for other in alike if _function_of(asked, other.at) is function
-                }
+                beside = (other for other in claims if _function_of(asked, other.at) is function)
+                found |= {one.at: len(doubts) for one in beside if doubts_of(one.answers) == doubts}
     return memo[_under_no_grad]  # type: ignore[no-any-return]
 
 

@@ -9,11 +9,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gpulint.rules._held.against import read_by
-from gpulint.rules._held.report import Held, in_eval_mode, report
+from gpulint.rules._held.report import Held, calls_of, in_eval_mode, report
 
-from gpulint.analysis.evaluate.consumers import consumers, goes_backward_by
-from gpulint.analysis.evaluate.frames import settled
-from gpulint.analysis.project.file import Class
+from gpulint.analysis.evaluate.consumers import Use, consumers, goes_backward_by
+from gpulint.analysis.evaluate.frames import Frame, settled
+from gpulint.analysis.project.file import Class, Function
+from gpulint.analysis.queries.calls import leading_to
 from gpulint.analysis.queries.effects import Place, effects_before, place_of
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.networks.forwards import forward_of
@@ -23,14 +24,7 @@ from gpulint.analysis.queries.networks.trained import frozen
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.stores.emptied import emptied
-from gpulint.analysis.queries.stores.graph_state import (
-    GraphState,
-    backwards,
-    goes_backward,
-    graph_state,
-    made_backward,
-    runs_within,
-)
+from gpulint.analysis.queries.stores.graph_state import backwards, graph_state, made_backward, runs_within
 from gpulint.analysis.queries.stores.stores import (
     Owner,
     Round,
@@ -49,14 +43,13 @@ from gpulint.analysis.queries.stores.stores import (
 )
 from gpulint.analysis.syntax.nodes import arguments, key_of
 from gpulint.answers import Question, confidence_of, doubts_of, left_open, proven, refuted, until_refuted
-from gpulint.rule import Claimed
+from gpulint.findings import Severity
+from gpulint.rule import Claimed, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.domain.values import Value
-    from gpulint.analysis.evaluate.consumers import Use
-    from gpulint.analysis.evaluate.frames import Frame
-    from gpulint.analysis.project.file import Function
+    from gpulint.analysis.queries.stores.graph_state import GraphState
     from gpulint.answers import Answer
 _MODES = frozenset({"evaluates", "trains"})
 _MOST_DOUBTS = 2  # of more things that are taken for so nothing is told
@@ -65,19 +58,19 @@ _READ_ONLY = frozenset("reads cuts tested dropped saved deleted stored attribute
 _KEEPING = frozenset({"stored", "returned", "given", "computed", "too much"})
 
 
-def claims_of(asked: Asked, code: str, options: Mapping[str, Any]) -> Iterator[Claimed]:
-    """What one of the rules claims of a file."""
-    for one in _held_in(asked):
-        if one.code == code:
+class HeldRule(Rule):
+    """A rule that tells a part of what they find together."""
+
+    severity = Severity.WARNING
+    doubts = True
+
+    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
+        work = lambda: list(_all_held(asked))  # noqa: E731
+        found = settled(asked.evaluator, asked.root(asked.file.body), Held, work)  # once for all of them
+        for one in (held for held in found if held.code == self.code):
             written = partial(report, asked, one, options.get("style", "auto"))
             about = (one.store.value, one.store.frame)
             yield Claimed(one.at, ast.unparse(one.store.container), one.answers, written, about)
-
-
-def _held_in(asked: Asked) -> list[Held]:
-    """What the rules claim together of a file, worked out once."""
-    found = lambda: list(_all_held(asked))  # noqa: E731
-    return settled(asked.evaluator, asked.root(asked.file.body), Held, found)  # type: ignore[no-any-return]
 
 
 def _all_held(asked: Asked) -> Iterator[Held]:
@@ -93,7 +86,7 @@ def _all_held(asked: Asked) -> Iterator[Held]:
             if len(doubts_of(answers)) > _MOST_DOUBTS:
                 continue
             holds = confidence_of(answers) is not None
-            state = graph_state(asked.evaluator, store, owner, _calls_of(held)) if holds else None
+            state = graph_state(asked.evaluator, store, owner, calls_of(held)) if holds else None
             for at in _places(asked, store):
                 if at not in told:
                     yield Held(code, at, store, owner, held, state, answers)
@@ -151,11 +144,10 @@ def _of(code: str, store: Store, held: tuple[Value, ...], answers: Iterator[Answ
 
 def _put_together(store: Store) -> Any:
     """Where what is returned is put together: the display that its name was given, or the return itself."""
-    flow = store.frame.flow
-    for one in flow.reaching(store.value) if isinstance(store.value, ast.Name) else ():
-        if one.kind == "assign" and not one.path and isinstance(one.value, (ast.Tuple, ast.Dict, ast.List)):
-            return one.statement
-    return store.at
+    made = store.frame.flow.reaching(store.value) if isinstance(store.value, ast.Name) else ()
+    whole = (one for one in made if one.kind == "assign" and not one.path)
+    displays = (one for one in whole if isinstance(one.value, (ast.Tuple, ast.Dict, ast.List)))
+    return next((one.statement for one in displays), store.at)
 
 
 def _code_of(asked: Asked, store: Store, owner: Owner, held: tuple[Value, ...]) -> str:
@@ -249,7 +241,7 @@ def _of_entry(asked: Asked, function: Function, store: Store, held: tuple[Value,
         yield refuted(Question.OUTLIVES, "the dict is read in sight, and dropped")
     made = [frame for one in held for _, frame in one.origins if frame is not None]
     callers = {site.frame.function for site in asked.evaluator.callers(function)}
-    if made and all(_outermost(one) in callers for one in made):
+    if made and all(one.around[-1].function in callers for one in made):
         yield refuted(Question.REACHED, "it is told where it is made")
     freed = made_backward(asked.evaluator, store)
     beside = goes_backward_by(asked.evaluator, function) or any(len(one.path) > 1 for one in away)
@@ -263,7 +255,7 @@ def _of_entry(asked: Asked, function: Function, store: Store, held: tuple[Value,
 
 def _of_latest(asked: Asked, store: Store, held: tuple[Value, ...]) -> Iterator[Answer]:
     """On what it stands that an object keeps what a forward made, with its graph, until the next one."""
-    origins = _calls_of(held)
+    origins = calls_of(held)
     yield from _off(asked, origins)
     if all(one.size == "scalar" for one in held):
         yield refuted(Question.SIZE, "it is one number, and the next takes its place")
@@ -294,7 +286,7 @@ def _stays(asked: Asked, use: Use) -> bool:
 
 def _of_collected(asked: Asked, function: Function, held: tuple[Value, ...]) -> Iterator[Answer]:
     """On what it stands that the framework keeps a value of each step until the epoch's end, with its graph."""
-    yield from _off(asked, _calls_of(held))
+    yield from _off(asked, calls_of(held))
     yield proven(Question.OUTLIVES, f"what `{function.name}` returns is kept until the epoch's end")
     if function.name.startswith("training"):
         yield left_open(Question.GRAPH, "some versions of the framework detach what they collect")
@@ -304,7 +296,7 @@ def _of_collected(asked: Asked, function: Function, held: tuple[Value, ...]) -> 
 def _of_returned(asked: Asked, function: Function, store: Store, held: tuple[Value, ...]) -> Iterator[Answer]:
     """On what it stands that a step gives back what a backward went through, with its graph."""
     evaluator = asked.evaluator
-    freed = [use for one in _calls_of(held) for use in backwards(evaluator, *one)]
+    freed = [use for one in calls_of(held) for use in backwards(evaluator, *one)]
     own = [one for one in freed if _runs_in(function, one) and isinstance(one.node, ast.Call)]
     if goes_backward_by(asked.evaluator, function):
         yield refuted(Question.BACKWARD, "the framework goes backward through it")
@@ -347,7 +339,7 @@ def _held(asked: Asked, function: Function, store: Store) -> tuple[Value, ...] |
     found = tuple(one for one in several if one.calls or _are_weights(asked, one))
     if not found or all(_are_weights(asked, one) for one in found):
         return found or None
-    made_in = {_outermost(frame) for one in found for _, frame in one.origins if frame is not None}
+    made_in = {frame.around[-1].function for one in found for _, frame in one.origins if frame is not None}
     callers = {site.frame.function for site in asked.evaluator.callers(function)}
     is_forward = function.cls is not None and function.name == "forward"
     if function not in made_in and not is_forward and made_in & callers:
@@ -372,15 +364,11 @@ def _kind_of(asked: Asked, node: Any, frame: Frame) -> str:
     return asked.evaluator.value_of(node, frame).kind
 
 
-def _outermost(frame: Frame) -> Function:
-    return frame.around[-1].function
-
-
 def _answers(
     asked: Asked, function: Function, store: Store, owner: Owner, held: tuple[Value, ...]
 ) -> Iterator[Answer]:
     """On what it stands that a value outlives its step with its graph, the cheap questions first."""
-    origins = _calls_of(held)
+    origins = calls_of(held)
     leaves = all(_are_weights(asked, one) for one in held)
     bound = bounded(asked.evaluator, store)
     if bound is not None and bound.most is None:
@@ -420,7 +408,7 @@ def _is_gone_through(asked: Asked, node: Any, store: Store, value: Value) -> boo
         if isinstance(node, ast.Subscript):
             entries_read = (one for one in frame.flow.parents if isinstance(one, ast.Subscript))
             same = [one for one in entries_read if ast.unparse(one) == ast.unparse(node)]
-        if any(goes_backward(asked.evaluator, one, frame) for one in same):
+        if any(backwards(asked.evaluator, one, frame) for one in same):
             return True
     return False
 
@@ -522,11 +510,11 @@ def _grad(asked: Asked, origins: set[Any], state: GraphState) -> Iterator[Answer
 def _of_state(
     asked: Asked, store: Store, owner: Owner, state: GraphState, held: tuple[Value, ...]
 ) -> Iterator[Answer]:
-    origins = _calls_of(held)
+    origins = calls_of(held)
     if state.by is not None and state.state in ("consumed", "together", "fed"):
-        gotten_to = state.by.frame.function in _outwards(asked, store.frame.function)
+        gotten_to = state.by.frame.function in leading_to(asked.evaluator, store.frame.function)
         if (not gotten_to or state.state == "fed") and _evaluates(asked, origins):
-            state = GraphState("live")  # in eval mode it is made for no backward
+            state = replace(state, state="live")  # in eval mode it is made for no backward
     if state.state in ("consumed", "together"):
         yield refuted(Question.BACKWARD, "a later backward goes through all of it")
     if state.state == "none":
@@ -542,7 +530,9 @@ def _of_state(
         yield refuted(Question.REPEATS, "each round runs another network", owner.rounds[0].loop)
     if state.unseen and not _evaluates(asked, origins):
         clause, by = "who gets it may go backward through it", state.unseen[0].node
-        verdict = left_open if _is_made_to_evaluate(asked, owner, origins) else refuted
+        # what rounds over data keep of networks that are in eval mode ever since they were made
+        over_data = any(asked.steps.is_over_data(one.loop, one.frame.function) for one in owner.rounds)
+        verdict = left_open if over_data and in_eval_mode(asked, origins) else refuted
         yield verdict(Question.BACKWARD, clause, by)
     if state.beside and not state.unseen and not _evaluates(asked, origins):
         clause = "what is made of the same forward is returned, and who gets that may go backward"
@@ -552,21 +542,6 @@ def _of_state(
         clause = "what it is made of goes to code that is not seen, which may go backward"
         yield left_open(Question.BACKWARD, clause, handed[0].node)
     yield proven(Question.GRAPH, "no backward goes through it")
-
-
-def _calls_of(held: tuple[Value, ...]) -> set[Any]:
-    """The calls, with their frames, that made the graphs of values."""
-    return {one for value in held for one in value.calls}
-
-
-def _outwards(asked: Asked, function: Function) -> set[Function]:
-    """A function with all that lead to it by calls."""
-    found, stack = {function}, [function]
-    while stack:
-        callers = {one.frame.function for one in asked.evaluator.callers(stack.pop())} - found
-        found |= callers
-        stack += callers
-    return found
 
 
 def _few_rounds(asked: Asked, store: Store, owner: Owner) -> Iterator[Answer]:
@@ -623,10 +598,3 @@ def _evaluates(asked: Asked, origins: set[Any]) -> bool:
         if last is not None and last.row.does == "evaluates":
             return True
     return False
-
-
-def _is_made_to_evaluate(asked: Asked, owner: Owner, origins: set[Any]) -> bool:
-    """Whether the networks behind what rounds over data keep are in eval mode ever since they were made."""
-    if not any(asked.steps.is_over_data(one.loop, one.frame.function) for one in owner.rounds):
-        return False
-    return in_eval_mode(asked, origins)

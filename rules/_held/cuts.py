@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from gpulint.analysis.evaluate.consumers import Use, consumers
+from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.stores.stores import Store, graph_in
 from gpulint.analysis.syntax.nodes import arguments, called_on, key_of
@@ -41,14 +41,10 @@ def cuts(asked: Asked, store: Store, at: Any) -> tuple[Cut, ...]:
 
 def starts(asked: Asked, store: Store) -> tuple[Cut, ...]:
     """What else a function gives an average with a graph: `self.mean = mu` for the first batch."""
-    flow, key = store.frame.flow, key_of(store.container)
-    own = flow.statement_of(store.at)
-    return tuple(
-        cut
-        for one in flow.definitions.get(key or "", ())
-        if one.kind == "assign" and not one.path and one.statement is not own
-        for cut in _with_graph(asked, one.value, store.frame, store.container)
-    )
+    flow, own = store.frame.flow, store.frame.flow.statement_of(store.at)
+    whole = (one for one in flow.definitions.get(key_of(store.container) or "", ()) if not one.path)
+    given = (one.value for one in whole if one.kind == "assign" and one.statement is not own)
+    return tuple(cut for one in given for cut in _with_graph(asked, one, store.frame, store.container))
 
 
 def _within(asked: Asked, store: Store, at: Any) -> tuple[Any, Frame]:
@@ -64,16 +60,9 @@ def _within(asked: Asked, store: Store, at: Any) -> tuple[Any, Frame]:
 def _gets_to(asked: Asked, cut: Cut, store: Store) -> bool:
     """Whether what is given to a call is what the function that is called keeps."""
     flow = store.frame.flow
-    statement = flow.statement_of(store.at)
-    return any(
-        use.frame.function is store.frame.function and flow.statement_of(use.node) is statement
-        for use in uses_of(asked, cut)
-    )
-
-
-def uses_of(asked: Asked, cut: Cut) -> list[Use]:
-    """Who uses the graph of what is cut, and would find none."""
-    return consumers(asked.evaluator, cut.node, cut.frame, "graph")
+    uses = consumers(asked.evaluator, cut.node, cut.frame, "graph")
+    inside = (flow.statement_of(one.node) for one in uses if one.frame.function is store.frame.function)
+    return flow.statement_of(store.at) in inside
 
 
 def _with_graph(asked: Asked, whole: Any, frame: Frame, container: Any) -> Iterator[Cut]:

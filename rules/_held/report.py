@@ -6,26 +6,27 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gpulint.rules._held.against import against, is_read_after, is_under_no_grad_fix, is_wanted
+from gpulint.rules._held.against import against, is_read_after, is_under_no_grad_fix
 from gpulint.rules._held.averages import CHAIN, WEIGHTS
 from gpulint.rules._held.cuts import Cut, cuts, is_summand, starts
+from gpulint.rules._held.mended import by_methods
 from gpulint.rules._held.readers import takes_numbers
 
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.networks.module_mode import module_mode
 from gpulint.analysis.queries.networks.runs import is_of_module
+from gpulint.analysis.queries.stores.graph_state import GraphState, backwards
 from gpulint.analysis.queries.stores.shown import Shown, shown
 from gpulint.analysis.queries.stores.stores import Owner, Store, bounded, graph_in, stores
 from gpulint.analysis.syntax.nodes import COMPREHENSIONS, key_of, last_name
 from gpulint.answers import Answer, Question, Verdict, doubts_of
 from gpulint.findings import Severity
-from gpulint.rule import Cost, RelatedNode, Repair, Replace, Report
+from gpulint.rule import Cost, RelatedNode, Repair, Report
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.domain.values import Value
     from gpulint.analysis.evaluate.frames import Frame
-    from gpulint.analysis.queries.stores.graph_state import GraphState
 
 _LIVE = Cost(
     "every activation behind it, for each iteration",
@@ -78,9 +79,8 @@ class Held:
     def holder(self) -> str:
         """What keeps it, as the code spells it where it is told: without indices that are others each time."""
         node: Any = self.store.container
-        if isinstance(node, COMPREHENSIONS) or (
-            self.store.frame.caller is not None and self.owner is not None
-        ):
+        is_called = self.store.frame.caller is not None and self.owner is not None
+        if is_called or isinstance(node, COMPREHENSIONS):
             return self._place
         while key_of(node) is None and (base := _base(node)) is not None:
             node = base
@@ -98,9 +98,8 @@ class Held:
     @property
     def is_added(self) -> bool:
         """Whether it becomes part of a running total, and is not written into a slot or joined to others."""
-        sums = not isinstance(self.store.at, ast.Assign) or isinstance(
-            self.store.value, (ast.BinOp, ast.IfExp)
-        )
+        at, value = self.store.at, self.store.value
+        sums = not isinstance(at, ast.Assign) or isinstance(value, (ast.BinOp, ast.IfExp))
         return self.store.way in ("added", "averaged") and sums
 
 
@@ -150,12 +149,8 @@ def _related(asked: Asked, told: Held) -> tuple[RelatedNode, ...]:
         chain = list(other.frame.chain())
         if chain and chain[-1][0] is call and other.at is not told.store.at:
             value = asked.evaluator.value_of(other.value, other.frame)
-            if (
-                graph_in(asked.evaluator, value)
-                and bounded(asked.evaluator, other) is None
-                and other.way != "slot"
-            ):
-                several.append(other)
+            stays = other.way != "slot" and bounded(asked.evaluator, other) is None
+            several += [other] if stays and graph_in(asked.evaluator, value) else []
     return tuple(_kept_at(asked, one) for one in several)
 
 
@@ -216,9 +211,8 @@ def _of_kept(asked: Asked, told: Held, what: str, found: tuple[Cut, ...]) -> tup
             "nothing in this file ever empties it; whether the graph's buffers are freed is up to the caller"
         )
         return f"{begin} its autograd graph, call after call", reason, _EITHER, Severity.WARNING
-    mode = (
-        "in an evaluation with grad enabled" if in_eval_mode(asked, _forwards(told)) else "with grad enabled"
-    )
+    evaluates = in_eval_mode(asked, calls_of(told.values))
+    mode = "in an evaluation with grad enabled" if evaluates else "with grad enabled"
     reason = f"graph live: made {mode}, and no backward goes through it before the next iteration"
     if _grows_for_certain(asked, told):
         return f"{begin} its autograd graph, which no backward frees", reason, _LIVE, Severity.ERROR
@@ -237,9 +231,8 @@ def _grows_for_certain(asked: Asked, told: Held) -> bool:
 def _counts_all(loop: Any) -> bool:
     """Whether a loop counts all that there is: `for i in range(len(dataset))`."""
     counted = getattr(loop, "iter", None)
-    return isinstance(counted, ast.Call) and any(
-        isinstance(one, ast.Call) and last_name(one.func) == "len" for one in counted.args
-    )
+    given = counted.args if isinstance(counted, ast.Call) else ()
+    return any(isinstance(one, ast.Call) and last_name(one.func) == "len" for one in given)
 
 
 def in_eval_mode(asked: Asked, origins: set[tuple[Any, Frame]]) -> bool:
@@ -249,9 +242,9 @@ def in_eval_mode(asked: Asked, origins: set[tuple[Any, Frame]]) -> bool:
     return any(module_mode(asked.evaluator, one.expression, one.frame).mode == "eval" for one in known)
 
 
-def _forwards(told: Held) -> set[tuple[Any, Frame]]:
-    """The calls that made the graphs."""
-    return {one for value in told.values for one in value.calls}
+def calls_of(held: tuple[Value, ...]) -> set[tuple[Any, Frame]]:
+    """The calls, with their frames, that made the graphs of values."""
+    return {one for value in held for one in value.calls}
 
 
 # -- how it is mended
@@ -264,15 +257,15 @@ def _repair(asked: Asked, told: Held, found: tuple[Cut, ...], style: str) -> Rep
     of_weights = all(asked.evaluator.value_of(one.node, one.frame).kind == "parameter" for one in found)
     if told.code == "GPU107" or (told.store.way == "averaged" and of_weights):
         return _of_average(asked, told, found)
-    if any(is_wanted(asked, one) for one in found):
-        return None
+    if any(backwards(asked.evaluator, one.node, one.frame) for one in found):
+        return None  # a backward goes through it
     what = [shown(asked.evaluator, one.node, one.frame) for one in found]
     sums = all(is_summand(one, told.store) for one in found)
     if not all(what) and (any(what) or not sums):
         return None  # it may be a tuple or a dict, or a number beside a tensor
     if not told.becomes:
         return _replaced(asked, found, ("detach",), "what reads it may want its graph")
-    if told.becomes == "live" and is_under_no_grad_fix(asked, _forwards(told), told.answers):
+    if told.becomes == "live" and is_under_no_grad_fix(asked, calls_of(told.values), told.answers):
         return None  # GPU201 offers no_grad for the whole evaluation, which leaves nothing to detach
     is_scalar = all(one is Shown.SCALAR for one in what)
     methods: tuple[str, ...] = ("detach",)
@@ -283,23 +276,18 @@ def _repair(asked: Asked, told: Held, found: tuple[Cut, ...], style: str) -> Rep
 
 
 def _replaced(asked: Asked, found: tuple[Cut, ...], methods: tuple[str, ...], why: str) -> Repair:
-    from gpulint.fix.nodes import method_chain
-
-    nodes = [asked.node(one.node) for one in found]
-    changes = tuple(Replace(node, method_chain(node, methods)) for node in nodes)
     call = "".join(f".{one}()" for one in methods)
-    return Repair.unless(why, f"hold the value without its graph: `{call}`", changes)
+    return by_methods(
+        asked, (one.node for one in found), methods, f"hold the value without its graph: `{call}`", why
+    )
 
 
 def _of_average(asked: Asked, told: Held, found: tuple[Cut, ...]) -> Repair | None:
     """On what is averaged in, and on what the average starts from."""
-    from gpulint.fix.nodes import call_method
-
     if any(asked.evaluator.value_of(one.node, one.frame).kind in ("list", "tuple", "dict") for one in found):
         return None
     found = (*found, *starts(asked, told.store))
-    nodes = [asked.node(one.node) for one in found]
-    changes = tuple(Replace(node, call_method(node, "detach")) for node in nodes)
     unshown = next((one for one in found if not shown(asked.evaluator, one.node, one.frame)), None)
     why = f"`{asked.source(unshown.node)}` may be no tensor" if unshown is not None else ""
-    return Repair.unless(why or is_read_after(asked, told.store), "detach what is averaged in", changes)
+    why = why or is_read_after(asked, told.store)
+    return by_methods(asked, (one.node for one in found), ("detach",), "detach what is averaged in", why)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Iterator
+from math import inf
 from typing import Any
 
 from gpulint.analysis.domain.values import UNKNOWN, Value
@@ -45,6 +46,17 @@ def _below(evaluator: Evaluator, function: Function) -> tuple[Function, ...]:
         found |= new
         waiting += new
     return tuple(found)
+
+
+def leading_to(evaluator: Evaluator, function: Function, most: float = inf) -> list[Function]:
+    """A function with those that lead to it by calls, the nearest first: no further ones where there are so many."""
+    found = [function]
+    for one in found:  # grows while it is gone through
+        callers = evaluator.callers(one) if len(found) < most else ()
+        found += [
+            other for other in dict.fromkeys(site.frame.function for site in callers) if other not in found
+        ]
+    return found
 
 
 Wanted = Callable[[Evaluator, Function], bool]

@@ -11,12 +11,9 @@ from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.consumers import Use, consumers
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
-from gpulint.analysis.evaluate.weights import LARGE, SMALL, weight
 from gpulint.analysis.project.file import File, Function
-from gpulint.analysis.queries.amounts import said
 from gpulint.analysis.queries.loads import is_saved
-from gpulint.analysis.syntax.nodes import arguments, called_on, children, key_of, last_name
-from gpulint.answers import Answer, Question, left_open, proven
+from gpulint.analysis.syntax.nodes import arguments, called_on, key_of, last_name
 
 What = Literal["deepcopy", "clone", "network", "alias"]
 # What is done to a network that is not run by it; a moving average writes into its parameters.
@@ -94,19 +91,15 @@ def _cloning(flow: Any, call: ast.Call) -> tuple[Any, Any] | None:
     if cloned is None or whole.value.args:  # type: ignore[attr-defined]
         return None
     inner = cloned
-    while called_on(inner, "detach") is not None or (
-        isinstance(inner, ast.Attribute) and inner.attr == "data"
-    ):
-        inner = called_on(inner, "detach") or inner.value
+    while on := called_on(inner, "detach") or (getattr(inner, "attr", "") == "data" and inner.value):
+        inner = on
     return (whole, cloned) if isinstance(inner, ast.Name) else None
-
-
-_GIVING = (ast.Call, ast.keyword, ast.Attribute, ast.Starred)
 
 
 def _is_argument(flow: Any, node: Any) -> bool:
     """Whether a state dict goes right into a call, or is looked at in its statement."""
-    return isinstance(flow.parents.get(node), (*_GIVING, ast.comprehension, ast.For, ast.Subscript, ast.Expr))
+    given = (ast.Call, ast.keyword, ast.Attribute, ast.Starred)
+    return isinstance(flow.parents.get(node), (*given, ast.comprehension, ast.For, ast.Subscript, ast.Expr))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +114,8 @@ class Fate:
     saved: tuple[Use, ...]
     kept: tuple[Use, ...]
     unseen: Use | None
-    deleted: Use | None
     many: bool
-    returned: Use | None = None
-
-    @property
-    def restored_only(self) -> bool:
-        return self.read is None and self.unseen is None and self.returned is None
+    returned: Use | None
 
 
 def fate(evaluator: Evaluator, copy: Copy) -> Fate:
@@ -140,10 +128,9 @@ def fate(evaluator: Evaluator, copy: Copy) -> Fate:
     known = {id(one) for one in (*loaded, *saved)}
     away = [one for one in uses if id(one) not in known and one.name.rpartition(".")[2] not in _LOOKS]
     unseen = next((one for one in away if one.role in ("given", "too much", "copied", "reads")), None)
-    deleted = next((one for one in uses if one.role == "deleted"), None)
     many = any(_piles_up(copy, one) for one in kept)
     returned = next((one for one in uses if one.role == "returned"), None)
-    return Fate(uses, read, loaded, saved, kept, unseen, deleted, many, returned)
+    return Fate(uses, read, loaded, saved, kept, unseen, many, returned)
 
 
 def _loads_into_network(evaluator: Evaluator, use: Use) -> bool:
@@ -162,13 +149,13 @@ def _piles_up(copy: Copy, use: Use) -> bool:
     if not loops or use.frame is not copy.frame:
         return bool(loops)
     target = getattr(loops[0], "target", None)
-    rounds = set(names_in(target)) if target is not None else set()
-    if rounds & set(names_in(copy.source)):
+    rounds = _names_in(target) if target is not None else set()
+    if rounds & _names_in(copy.source):
         return False  # one of each network
     statement = flow.statement_of(use.node)
     if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
         index = statement.targets[0].slice
-        if any(isinstance(one, ast.Mod) for one in ast.walk(index)) or not rounds & set(names_in(index)):
+        if any(isinstance(one, ast.Mod) for one in ast.walk(index)) or not rounds & _names_in(index):
             return False
         return not any(flow.calls_on({key_of(statement.targets[0].value)}, "pop", "popitem", "clear"))
     return True
@@ -176,10 +163,10 @@ def _piles_up(copy: Copy, use: Use) -> bool:
 
 def _updates_itself(use: Use) -> bool:
     """Whether weights are read to give them their own next value: `old[key].copy_(old[key] * decay + …)`."""
-    own = set(names_in(use.node))
+    own = _names_in(use.node)
     calls = (one for one in use.frame.flow.ancestors(use.node) if called_on(one) is not None)
     written = next((called_on(one) for one in calls if last_name(one.func).endswith("_")), None)
-    return written is not None and bool(own & set(names_in(written)))
+    return written is not None and bool(own & _names_in(written))
 
 
 def _needs_it_there(use: Use) -> bool:
@@ -187,45 +174,20 @@ def _needs_it_there(use: Use) -> bool:
     if use.path[:1] == ("#",):  # its weights
         reads = use.role in ("computed", "optimized", "reads") and use.name != "load_state_dict"
         return reads and not _updates_itself(use)
-    if use.role in ("called", "computed", "written", "optimized"):
+    if use.role in ("called", "computed", "written", "optimized") or (use.role, use.name) == ("set", "item"):
         return True
-    if use.role == "set" and use.name == "item":
-        return True
-    if use.role == "attribute" and use.name in ("items", "values", "item", "pairs", "get"):
-        return not use.path
-    if use.role == "method":
-        return not use.path and use.name not in _NEUTRAL
-    return False
+    takes_out = use.role == "attribute" and use.name in ("items", "values", "item", "pairs", "get")
+    return not use.path and (takes_out or (use.role == "method" and use.name not in _NEUTRAL))
 
 
 def changed_between(copy: Copy) -> Any:
     """What is put in the place of the network that a state dict is of: then it is another's."""
-    key = key_of(copy.source)
     flow = copy.frame.flow
-    if key is None:
-        return None
     at = flow.order.get(flow.statement_of(copy.node), 0)
-    for one in flow.definitions.get(key, ()):
-        if one.kind == "assign" and flow.order.get(one.statement, 0) > at:
-            return one.node
-    return None
+    given = (one for one in flow.definitions.get(key_of(copy.source) or "", ()) if one.kind == "assign")
+    return next((one.node for one in given if flow.order.get(one.statement, 0) > at), None)
 
 
-def names_in(node: Any) -> Iterator[str]:
+def _names_in(node: Any) -> set[str]:
     """The names that an expression reads."""
-    stack = [node]
-    while stack:
-        one = stack.pop()
-        if isinstance(one, ast.Name):
-            yield one.id
-        stack.extend(children(one))
-
-
-def copy_matters(evaluator: Evaluator, value: Value) -> Answer:
-    """Whether one more copy of a network's weights is much beside its training."""
-    found = weight(evaluator, value)
-    if found.least >= LARGE:
-        return proven(Question.SIZE, f"the network has {said(found.least)}")
-    if found.whole and found.least < SMALL:
-        return left_open(Question.SIZE, f"the network has {said(found.least)}")
-    return left_open(Question.SIZE, "how large it is, the code does not say")
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}

@@ -8,13 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gpulint.analysis.domain.values import Graph, Value
-from gpulint.analysis.evaluate.consumers import (
-    Track,
-    Use,
-    consumers,
-    consumers_of_definition,
-    goes_backward_by,
-)
+from gpulint.analysis.evaluate.consumers import Use, consumers, consumers_of_definition, goes_backward_by
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class, Function
@@ -105,9 +99,8 @@ def _function(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Any, 
         plain = node.args.args[: len(node.args.args) - len(node.args.defaults)]  # `name=name` is its maker's
         last = plain[-1 if name in ("register_hook", "register_forward_pre_hook") else -2 :]
         root = evaluator.root(function)
-        tensors = {
-            one.arg: Value("tensor", graph, size="batch", origins=frozenset({(one, root)})) for one in last
-        }
+        of = {one.arg: frozenset({(one, root)}) for one in last}
+        tensors = {name: Value("tensor", graph, size="batch", origins=made) for name, made in of.items()}
         return node, Frame(function, tensors)
     return None, None
 
@@ -139,18 +132,16 @@ def stored_by(evaluator: Evaluator, hook: Hook) -> Iterator[Stored]:
     definitions = (one for name in inner.given for one in inner.flow.definitions.get(name, ()))
     given = [one for one in definitions if one.kind == "parameter"]
     live = [one for one in given if inner.given[one.key].graph]
-    tracks: tuple[tuple[Track, Any], ...] = (("graph", live), ("storage", given))
-    for track, several in tracks:
-        for one in several:
-            uses = consumers_of_definition(evaluator, one, inner, track)
-            for use in uses:
-                own = inner in use.frame.around
-                if use.role == "stored" and use.node not in seen and own and _lasts(evaluator, hook, use):
-                    found = _stored(evaluator, hook, use, track == "graph", tuple(uses))
-                    cut = found.value.kind == "tensor" and not found.value.graph  # as under `no_grad`
-                    if not (cut and found.graph):
-                        seen.add(use.node)
-                        yield found
+    several = [(True, consumers_of_definition(evaluator, one, inner, "graph")) for one in live]
+    several += [(False, consumers_of_definition(evaluator, one, inner, "storage")) for one in given]
+    for graph, uses in several:
+        for use in (one for one in uses if one.role == "stored" and inner in one.frame.around):
+            if use.node not in seen and _lasts(evaluator, hook, use):
+                found = _stored(evaluator, hook, use, graph, tuple(uses))
+                cut = found.value.kind == "tensor" and not found.value.graph  # as under `no_grad`
+                if not (cut and found.graph):
+                    seen.add(use.node)
+                    yield found
 
 
 def _lasts(evaluator: Evaluator, hook: Hook, use: Use) -> bool:

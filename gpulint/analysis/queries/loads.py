@@ -14,14 +14,16 @@ from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.evaluate.weights import LARGE, SMALL, weight
 from gpulint.analysis.project.file import File, Function
 from gpulint.analysis.queries.amounts import said
+from gpulint.analysis.queries.calls import leading_to
 from gpulint.analysis.queries.networks.behind import made_of
 from gpulint.analysis.queries.networks.placed import set_device
 from gpulint.analysis.syntax.flow import Definition
 from gpulint.analysis.syntax.nodes import argument, called_on, keyword
-from gpulint.answers import Answer, Question, left_open, minor, proven, refuted
+from gpulint.answers import Answer, Question, Verdict, left_open, minor, proven, refuted
 
 Optimizer = Literal["restored", "saved", ""]  # whose state is in a checkpoint, and what says so
 
+_CALLERS = 12  # that are looked at
 _OF_PATHS = ("os", "pathlib", "glob", "sys")
 # Kinds whose states hold numbers.
 _OF_NUMBERS = frozenset({"scheduler", "scaler", "loader"})
@@ -107,10 +109,8 @@ def _asks_for_cuda(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:
     for block in flow.around(call):
         owner = block.owner
         if isinstance(owner, ast.If) and owner.orelse and evaluator.truth(owner.test, frame) is not None:
-            return any(
-                any(other.owner is owner and other.arm != block.arm for other in flow.around(one))
-                for one in flow.calls.get("load", ())
-            )
+            around = (other for one in flow.calls.get("load", ()) for other in flow.around(one))
+            return any(other.owner is owner and other.arm != block.arm for other in around)
     return False
 
 
@@ -120,11 +120,8 @@ def _place(call: ast.Call, location: Any, frame: Frame) -> Any:
         return call
     flow = frame.flow
     given = [one for one in flow.reaching(location) if one.kind == "assign"]
-    for one in given:
-        owner = flow.blocks[one.statement].owner
-        if isinstance(owner, ast.If) and len(given) > 1:
-            return owner
-    return given[0].value if given else call
+    owners = (flow.blocks[one.statement].owner for one in given if len(given) > 1)
+    return next((one for one in owners if isinstance(one, ast.If)), given[0].value if given else call)
 
 
 def loaded(evaluator: Evaluator, load: Load) -> Loaded:
@@ -134,10 +131,9 @@ def loaded(evaluator: Evaluator, load: Load) -> Loaded:
     parts = {id(one.use) for one in restored}
     itself = (one for one in consumers(evaluator, load.call, load.frame, "object") if not one.path)
     whole = {one.owner for one in itself if one.role == "bound" and one.owner.kind in ("assign", "parameter")}
-    named = [one for one in uses if one.role == "bound"]
-    bound = tuple(
-        (one.owner, one.frame) for one in named if one.owner in whole or _is_restored_entry(evaluator, one)
-    )
+    named = (one for one in uses if one.role == "bound")
+    kept = (one for one in named if one.owner in whole or _is_restored_entry(evaluator, one))
+    bound = tuple((one.owner, one.frame) for one in kept)
     adopted = next((one for one in uses if one.owner not in whole and _adopts(evaluator, one)), None)
     other = next((one for one in uses if id(one) not in parts and _computes(one)), None)
     returned = next((one for one in uses if one.role == "returned"), None)
@@ -243,12 +239,7 @@ def saved_states(evaluator: Evaluator, files: Iterable[File]) -> tuple[list[Valu
 
 def files_around(evaluator: Evaluator, function: Function) -> list[File]:
     """The file of a function, and those of its callers."""
-    found = [function]
-    for one in found:
-        for site in evaluator.callers(one) if len(found) < 12 else ():
-            if site.frame.function not in found:
-                found.append(site.frame.function)
-    return list(dict.fromkeys(one.file for one in found))
+    return list(dict.fromkeys(one.file for one in leading_to(evaluator, function, _CALLERS)))
 
 
 def made_elsewhere(evaluator: Evaluator, load: Load) -> Any:
@@ -273,10 +264,10 @@ def made_elsewhere(evaluator: Evaluator, load: Load) -> Any:
             if isinstance(above, ast.Call) and before and done:
                 target = evaluator.value_of(above.func, load.frame)
                 given = (evaluator.value_of(one, load.frame).kind for one in above.args)
-                if any(kind in ("module", "optimizer", "state", "dict") for kind in given):
-                    continue  # it saves what a training has made
+                # else it saves what a training has made
+                other = {"module", "optimizer", "state", "dict"}.isdisjoint(given)
                 unseen = "." in target.full_name and evaluator.table.function(target.full_name) is None
-                if target.kind == "function" or unseen:
+                if other and (target.kind == "function" or unseen):
                     return above
     return None
 
@@ -286,18 +277,18 @@ def is_saved(use: Use) -> bool:
     return use.role == "saved" or (use.role == "given" and "save" in use.name.rpartition(".")[2])
 
 
-def own_loading(evaluator: Evaluator, what: Loaded) -> bool:
-    """Whether what is restored has a `load_state_dict` of the project's own, which may keep what it is given."""
-    return any(evaluator.method(one.value.ref, "load_state_dict") is not None for one in what.restored)
+def weights_matter(evaluator: Evaluator, network: Value, what: str, if_small: Verdict) -> Answer:
+    """Whether one more copy of a network's weights is much beside its training."""
+    found = weight(evaluator, network)
+    has, small = f"the network has {said(found.least)}", found.whole and found.least < SMALL
+    if found.least >= LARGE:
+        return proven(Question.SIZE, has)
+    clause = has if small else f"how large {what} is, the code does not say"
+    return Answer(Question.SIZE, if_small if small else Verdict.OPEN, clause)
 
 
 def checkpoint_matters(
-    evaluator: Evaluator,
-    networks: list[Value],
-    optimizer: Optimizer,
-    by_ranks: bool,
-    several: bool,
-    stays: bool,
+    evaluator: Evaluator, networks: list[Value], optimizer: Optimizer, by_ranks: bool, stays: bool
 ) -> Iterator[Answer]:
     """Whether a checkpoint of networks is much beside what a training takes: an optimizer's state is up to twice their weights, be it restored
     from there, or only saved by the program."""
@@ -313,7 +304,7 @@ def checkpoint_matters(
         yield left_open(Question.SIZE, f"the networks have {said(together)}{beside}")
     elif by_ranks:
         yield proven(Question.SIZE, "all processes load it onto one GPU")
-    elif optimizer or several or stays:
+    elif optimizer or stays:
         yield minor(Question.SIZE, "how large the network is, the code does not say")
     else:
         yield left_open(Question.SIZE, "how large it is, the code does not say")

@@ -36,17 +36,18 @@ def emptied(evaluator: Evaluator, multiplicity: Multiplicity, owner: Owner) -> E
     return found
 
 
+def _emptied_by(frame: Frame, key: str) -> Iterator[tuple[Any, Frame]]:
+    return ((one, frame) for one in emptying(key, key, frame))
+
+
 def _statements(evaluator: Evaluator, owner: Owner) -> Iterator[tuple[Any, Frame]]:
     for cls, name in owner.attributes:
         for function, key in _methods(evaluator, cls, name):
-            frame = evaluator.root(function)
-            yield from ((one, frame) for one in emptying(key, key, frame))
+            yield from _emptied_by(evaluator.root(function), key)
         yield from from_outside(evaluator, cls, name)
-    if owner.kind == "outer":
-        for function in owner.frame.function.file.functions:
-            if owner.key in function.words:
-                frame = evaluator.root(function)
-                yield from ((one, frame) for one in emptying(owner.key, owner.key, frame))
+    for function in owner.frame.function.file.functions if owner.kind == "outer" else ():
+        if owner.key in function.words:
+            yield from _emptied_by(evaluator.root(function), owner.key)
 
 
 def _methods(evaluator: Evaluator, cls: Class, name: str) -> Iterator[tuple[Function, str]]:
@@ -59,10 +60,10 @@ def _methods(evaluator: Evaluator, cls: Class, name: str) -> Iterator[tuple[Func
 
 def begins_object(evaluator: Evaluator, method: Function) -> bool:
     """Whether a method only runs as an object is made: the constructor, or what nothing but a constructor calls."""
-    callers = (
-        {site.frame.function for site in evaluator.callers(method)} if method.name != "__init__" else set()
-    )
-    return method.name == "__init__" or (bool(callers) and all(one.name == "__init__" for one in callers))
+    if method.name == "__init__":
+        return True
+    callers = {site.frame.function.name for site in evaluator.callers(method)}
+    return callers == {"__init__"}
 
 
 def from_outside(evaluator: Evaluator, cls: Class, name: str) -> Iterator[tuple[Any, Frame]]:
@@ -72,4 +73,4 @@ def from_outside(evaluator: Evaluator, cls: Class, name: str) -> Iterator[tuple[
         named = (*flow.uses.get(key, ()), *(one.node for one in flow.definitions.get(key, ())))
         of = evaluator.value_of(named[0].value, frame).ref if isinstance(named[0], ast.Attribute) else None
         if not isinstance(of, Class) or cls in evaluator.program.lineage(of):
-            yield from ((one, frame) for one in emptying(key, key, frame))
+            yield from _emptied_by(frame, key)

@@ -76,11 +76,10 @@ def _parts(evaluator: Evaluator, node: Any, frame: Frame, row: Row | None, metho
     if given or (row or method) is None:
         return given if len(given) == 1 else []
     several = node.args[-1:] if method is not None and method.does == "fills places" else arguments(node)
-    if method is not None and (
-        method.view or method.fills or method.size == "more" or method.device == "argument"
-    ):
-        several = []  # they say where it is, or how large
-    several = [called_on(node), *several] if method is not None else several
+    if method is not None:
+        resizes = method.view or method.size == "more"
+        says = resizes or method.fills or method.device == "argument"  # where it is, or how large
+        several = [called_on(node), *([] if says else several)]
     known = (row or method).gives in ("fresh", "tensor", "array", "argument")  # type: ignore[union-attr]
     return [(one, frame) for one in several if known]
 
@@ -129,9 +128,8 @@ def _only_reads(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:
     """Whether what is called is known, and writes nothing into what it is given: a network, or a function of a library that the table has."""
     called = evaluator.value_of(call.func, frame)
     is_own = isinstance(called.ref, str) and "." not in called.ref
-    return called.kind == "module" or (
-        called.kind == "library" and (is_own or evaluator.row_of(call, frame) is not None)
-    )
+    is_known = is_own or evaluator.row_of(call, frame) is not None
+    return called.kind == "module" or (called.kind == "library" and is_known)
 
 
 def extent(evaluator: Evaluator, places: Iterable[Place]) -> tuple[int, int, int]:

@@ -102,11 +102,11 @@ def _is_of_newest(use: Use, owner: Owner, store: Store) -> bool:
     """Whether it is the one put last that a round goes backward through: `losses[-1].backward()`."""
     if store.way != "put" or use.frame is not store.frame:
         return False
-    names, key = (
-        [one for one in ast.walk(use.node) if isinstance(one, ast.Subscript)],
+    key, items = (
         key_of(store.container),
+        (one for one in ast.walk(use.node) if isinstance(one, ast.Subscript)),
     )
-    last = any(key_of(one.value) == key and constant_index(one.slice) == -1 for one in names)
+    last = any(key_of(one.value) == key and constant_index(one.slice) == -1 for one in items)
     return last and any(runs_within(use.node, use.frame, one) for one in owner.rounds)
 
 
@@ -127,11 +127,6 @@ def made_backward(evaluator: Evaluator, store: Store) -> list[Use]:
     return [use for node, frame in given for use in backwards(evaluator, node, frame)]
 
 
-def goes_backward(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
-    """Whether a backward goes through what an expression gives."""
-    return bool(backwards(evaluator, node, frame))
-
-
 def _goes_backward(evaluator: Evaluator, use: Use) -> bool:
     """Whether a use goes backward: also what is given to something unseen together with an optimizer."""
     if use.role == "backward":
@@ -150,23 +145,18 @@ def _becomes_array(use: Use) -> bool:
 
 
 def _is_kept(node: Any) -> bool:
-    return isinstance(node, ast.Call) and any(
-        isinstance(given := keyword(node, name), ast.Constant) and given.value is True
-        for name in ("retain_graph", "create_graph")
-    )
+    names = ("retain_graph", "create_graph") if isinstance(node, ast.Call) else ()
+    given = (keyword(node, one) for one in names)
+    return any(isinstance(one, ast.Constant) and one.value is True for one in given)
 
 
 def runs_within(node: Any, frame: Frame, rounds: Round) -> bool:
     """Whether a node is evaluated in the rounds of a loop, itself or by a call there."""
-    for one, where in ((node, frame), *frame.chain()):
-        if where is rounds.frame:
-            if rounds.loop in where.flow.loops(one):
-                return True
-    return False
+    places = ((node, frame), *frame.chain())
+    return any(where is rounds.frame and rounds.loop in where.flow.loops(one) for one, where in places)
 
 
 def _within_rounds(use: Use, owner: Owner, store: Store) -> bool:
     """Whether a use happens in a round that stores, and not after all of them."""
-    if any(runs_within(use.node, use.frame, one) for one in owner.rounds):
-        return True
-    return owner.kind != "local"  # each call of the function is a round
+    # each call of a function that fills what is not its own is a round
+    return owner.kind != "local" or any(runs_within(use.node, use.frame, one) for one in owner.rounds)

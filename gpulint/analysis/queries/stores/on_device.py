@@ -124,11 +124,8 @@ def _gives_dense(evaluator: Evaluator, network: Value, depth: int) -> bool:
         return bool(given) and all(is_dense(evaluator, one, evaluator.root(method), depth) for one in given)
     known, made = evaluator.table.knows("module.dense"), []
     for call, where in network.calls:
-        last = (
-            evaluator.value_of(call.args[-1], where)
-            if last_name(call.func) == "Sequential" and call.args
-            else None
-        )
+        layers = call.args if last_name(call.func) == "Sequential" else ()
+        last = evaluator.value_of(layers[-1], where) if layers else None
         if last is not None:
             made.append(depth > 0 and last.kind == "module" and _gives_dense(evaluator, last, depth - 1))
         else:

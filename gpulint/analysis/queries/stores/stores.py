@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, Final, Literal
 
 from gpulint.analysis.domain.values import Graph, Value
@@ -13,7 +14,7 @@ from gpulint.analysis.evaluate.frames import Frame, given_for, settled
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.queries.calls import called, may_run, runs_any
 from gpulint.analysis.queries.networks.behind import source_of
-from gpulint.analysis.syntax.flow import Definition, facts_of
+from gpulint.analysis.syntax.flow import Definition, Flow, facts_of
 from gpulint.analysis.syntax.flow import Store as Item
 from gpulint.analysis.syntax.nodes import (
     COMPREHENSIONS,
@@ -190,25 +191,18 @@ def stores_in(
     yield from (one for one in own_stores(evaluator, frame) if not evaluator.is_dead(one.at, frame))
     for call in frame.flow.every_call if depth else ():
         given = arguments(call)
-        target, receiver = _keeping(evaluator, call, frame) if given else (None, None)
-        if target is None or evaluator.is_dead(call, frame):
+        if not given or not may_run(evaluator, call, frame, _keeps):
+            continue
+        target, receiver = called(evaluator, call, frame)
+        if target is None or not runs_any(evaluator, target, _keeps) or evaluator.is_dead(call, frame):
             continue
         if any(is_wanted(evaluator.value_of(one, frame)) for one in given):
             inner = evaluator.enter(target, call, frame, receiver)
             yield from stores_in(evaluator, inner, is_wanted, depth - 1) if inner is not None else ()
 
 
-def _keeping(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Function | None, Value | None]:
-    """The function of the project that a call runs, and the object it is called on, where it stores anything where others find it,
-    itself or by what it calls."""
-    if may_run(evaluator, call, frame, _keeps):
-        target, receiver = called(evaluator, call, frame)
-        if target is not None and runs_any(evaluator, target, _keeps):
-            return target, receiver
-    return None, None
-
-
 def _keeps(evaluator: Evaluator, function: Function) -> bool:
+    """Whether a function stores anything where others find it."""
     flow = function.flow
     if flow.stores or not _IN_PLACE.isdisjoint(flow.calls):
         return True
@@ -256,9 +250,8 @@ def kept_by(evaluator: Evaluator, value: Value) -> Iterator[tuple[Any, Frame]]:
 def own_stores(evaluator: Evaluator, frame: Frame) -> tuple[Store, ...]:
     """The stores of a function's own statements."""
     made = (_by_methods, _by_subscripts, _totals, _comprehensions)
-    return settled(  # type: ignore[no-any-return]
-        evaluator, frame, own_stores, lambda: tuple(one for finds in made for one in finds(evaluator, frame))
-    )
+    found = lambda: tuple(one for finds in made for one in finds(evaluator, frame))  # noqa: E731
+    return settled(evaluator, frame, own_stores, found)  # type: ignore[no-any-return]
 
 
 def _by_methods(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
@@ -307,31 +300,29 @@ def _by_subscripts(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
     for store in frame.flow.stores:
         if any(isinstance(one, ast.Attribute) and one.attr == "data" for one in ast.walk(store.target.value)):
             continue  # a tensor that is written as it is
+        way: Way = "slot"
         if isinstance(store.statement, ast.AugAssign):
             is_list = isinstance(store.value, ast.List)
-            grown: Way = "put" if is_list else "added"
-            yield Store(store.value, store.target, store.statement, frame, grown, is_list)
+            way = "put" if is_list else "added"
+            yield Store(store.value, store.target, store.statement, frame, way, is_list)
             continue
         if store.path or isinstance(store.statement, (ast.For, ast.AsyncFor)):
             continue
         kind = evaluator.value_of(store.target.value, frame).kind
         if kind == "array":
             continue  # it takes numbers
-        whole = key_of(store.target.value)
+        whole, into = key_of(store.target.value), store.target.value
         if isinstance(store.target.slice, ast.Slice) and kind not in ("list", "dict", "object"):
             itself = whole is not None and any(key_of(one) == whole for one in ast.walk(store.value))
-            over: Way = "averaged" if itself else "added"
-            yield Store(store.value, store.target.value, store.statement, frame, over)
-            continue  # written as it is: it has the graph of all that was written before
-        if kind == "tensor":
-            yield Store(store.value, store.target.value, store.statement, frame, "added")
+            way = "averaged" if itself else "added"  # it has the graph of all that was written before
+        elif kind == "tensor":
+            way = "added"
         elif again := _again(store, frame):
-            way: Way = "averaged" if any(_is_scaled_in(store.value, one) for one in again) else "added"
-            yield Store(store.value, store.target, store.statement, frame, way)
+            way = "averaged" if any(_is_scaled_in(store.value, one) for one in again) else "added"
+            into = store.target
         elif _is_counted(store.target.slice, frame):
-            yield Store(store.value, store.target.value, store.statement, frame, "put")
-        else:
-            yield Store(store.value, store.target.value, store.statement, frame, "slot")
+            way = "put"
+        yield Store(store.value, into, store.statement, frame, way)
 
 
 def _is_scaled_in(value: Any, spelled: str) -> bool:
@@ -425,22 +416,21 @@ def takes_itself_in(definition: Definition, key: str, frame: Frame) -> bool:
     if value is None or isinstance(value, (ast.Name, ast.Attribute, ast.Constant)):
         return False
     for use in flow.uses.get(key, ()):
-        reaching = _grown_from(flow, use)
+        reaching = _with_earlier(flow, flow.reaching(use), "augmented")
         again = definition in reaching or ("." in key and any(one.kind == "entry" for one in reaching))
         if again and _is_term_of(use, value, flow):
             return True
     return False
 
 
-def _grown_from(flow: Any, use: Any) -> set[Definition]:
-    """What a key may stand for at a use, and what that was before it was added to in place."""
-    found: set[Definition] = set()
-    stack = list(flow.reaching(use))
+def _with_earlier(flow: Flow, definitions: Iterable[Definition], kind: str) -> set[Definition]:
+    """Definitions of a key, and what it was before it was changed in such a way."""
+    found, stack = set[Definition](), list(definitions)
     while stack:
         one = stack.pop()
         if one not in found:
             found.add(one)
-            stack += flow.reaching(one.node) if one.kind == "augmented" else ()
+            stack += flow.reaching(one.node) if one.kind == kind else ()
     return found
 
 
@@ -504,8 +494,7 @@ class Round:
 class Owner:
     """What a store goes into in the end: a name's container (`local`), one of an object that lives as long as nobody knows (`object`), of the
     module or of a function around (`outer`), or one that a caller gives (`given`). `rounds` are the loops that fill it, the innermost first,
-    `at` the place in its own frame that does. `attributes` are those of classes that lead there; `emptied` is what empties it in each round
-    of the next loop outwards."""
+    `at` the place in its own frame that does. `attributes` are those of classes that lead there."""
 
     kind: Literal["local", "object", "outer", "given", "unseen"]
     key: str
@@ -513,7 +502,6 @@ class Owner:
     frame: Frame
     rounds: tuple[Round, ...]
     attributes: tuple[tuple[Class, str], ...] = ()
-    emptied: Any = None
 
     @property
     def birth(self) -> Any:
@@ -546,7 +534,7 @@ def owner_of(
     around = _around(at, frame, rounds)
     inside, by = _until_emptied(key, spelled, at, frame)
     if by is not None:
-        return Owner("local", key, at, frame, (*rounds, *inside), attributes, by)
+        return Owner("local", key, at, frame, (*rounds, *inside), attributes)
     definitions = [one for one in _unchanged(name, frame) if one.kind != "entry"]
     own = frame.function
     first = next((one for one in definitions if one.kind == "parameter"), None)
@@ -579,9 +567,9 @@ def owner_of(
     base = next((found for one in definitions if not anew and (found := _alias(one)) is not None), None)
     if base is not None and base is not container:
         return owner_of(evaluator, base, frame, at, rounds, attributes, depth - 1)
-    made = [flow.loops(one.statement) for one in definitions if not _grows(one, key, frame)]
-    anew_in = [loop for loop in flow.loops(at) if made and all(loop in loops for loops in made)]
-    filling = flow.loops(at)[: flow.loops(at).index(anew_in[0])] if anew_in else flow.loops(at)
+    fresh = [one for one in definitions if not (one.kind == "augmented" or takes_itself_in(one, key, frame))]
+    made = [flow.loops(one.statement) for one in fresh]
+    filling = takewhile(lambda loop: not made or any(loop not in one for one in made), flow.loops(at))
     return Owner("local", key, at, frame, (*rounds, *(Round(one, frame) for one in filling)), attributes)
 
 
@@ -623,10 +611,6 @@ def _ring(store: Store) -> Iterator[Any]:
     yield from (one.right for one in remainders if not _is_format(one))
 
 
-def _grows(one: Definition, key: str, frame: Frame) -> bool:
-    return one.kind in ("augmented", "inplace") or takes_itself_in(one, key, frame)
-
-
 def _around(at: Any, frame: Frame, rounds: tuple[Round, ...]) -> tuple[Round, ...]:
     return (*rounds, *(Round(loop, frame) for loop in frame.flow.loops(at)))
 
@@ -648,16 +632,10 @@ def _root(node: Any) -> tuple[ast.Name | None, str]:
 
 def _unchanged(name: Any, frame: Frame) -> set[Definition]:
     """What gives a name its object, however it has been changed since."""
-    found: set[Definition] = set()
-    stack = list(frame.flow.reaching(name))
+    given = list(frame.flow.reaching(name))
     if isinstance(name.ctx, ast.Store):  # what it was before it is given anew
-        stack += [one for one in frame.flow.definitions.get(name.id, ()) if one.node is not name]
-    while stack:
-        one = stack.pop()
-        if one not in found and one.kind == "inplace":
-            stack += frame.flow.reaching(one.node)
-        found.add(one)
-    return {one for one in found if one.kind != "inplace"}
+        given += [one for one in frame.flow.definitions.get(name.id, ()) if one.node is not name]
+    return {one for one in _with_earlier(frame.flow, given, "inplace") if one.kind != "inplace"}
 
 
 def _alias(definition: Definition) -> Any:
