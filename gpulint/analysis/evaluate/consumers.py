@@ -26,6 +26,9 @@ PARAMETERS: Final = "#"  # the parameters of a network that is followed, not the
 _REARRANGED: Final = frozenset(
     "container named chained filtered enumerate zip elements pairs mapped argument arguments sum element".split()
 )
+Path = tuple[
+    Any, ...
+]  # of indices, keys and names of attributes, from what is used to the value that is followed
 # `graph`: what gradients flow through; `object`: one and the same thing, under whatever name; `storage`: what keeps its memory, or
 # that of something in it.
 Track = Literal["graph", "object", "storage"]
@@ -44,14 +47,12 @@ class Use:
     node: Any
     frame: Frame
     name: str = ""
-    path: tuple[Any, ...] = ()
+    path: Path = ()
     owner: Any = None
     row: Row | None = None
 
 
-def consumers(
-    evaluator: Evaluating, node: Any, frame: Frame, track: Track, path: tuple[Any, ...] = ()
-) -> list[Use]:
+def consumers(evaluator: Evaluating, node: Any, frame: Frame, track: Track, path: Path = ()) -> list[Use]:
     """The uses of what an expression gives, in the order in which they are found."""
     worklist = _Worklist(evaluator, track)
     worklist.push(node, frame, path)
@@ -75,7 +76,7 @@ def goes_backward_by(evaluator: Evaluating, function: Function) -> bool:
     return any(row is not None and row.does == "backward" for row in rows)
 
 
-_Place = tuple[Any, Frame, tuple[Any, ...]]
+_Place = tuple[Any, Frame, Path]
 _Stepped = tuple[list[_Place], list[Use]]
 
 
@@ -111,7 +112,7 @@ class _Worklist:
                     queue.append(one)
         return found
 
-    def stepped(self, node: Any, frame: Frame, path: tuple[Any, ...]) -> _Stepped:
+    def stepped(self, node: Any, frame: Frame, path: Path) -> _Stepped:
         """Where a value goes on from a place, and how it is used there: whatever it is that comes along, so found once."""
         self.queue, self.found, self.seen = [], [], set()
         self.step(node, frame, path)
@@ -121,7 +122,7 @@ class _Worklist:
             frame.memo[self.track, node, path] = known
         return known
 
-    def push(self, node: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+    def push(self, node: Any, frame: Frame, path: Path) -> None:
         at = (node, frame, path)
         if at not in self.seen and len(path) <= 3:
             self.seen.add(at)
@@ -132,14 +133,14 @@ class _Worklist:
         role: Role,
         node: Any,
         frame: Frame,
-        path: tuple[Any, ...],
+        path: Path,
         name: str = "",
         owner: Any = None,
         row: Row | None = None,
     ) -> None:
         self.found.append(Use(role, node, frame, name, path, owner, row))
 
-    def step(self, node: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+    def step(self, node: Any, frame: Frame, path: Path) -> None:
         if self.evaluator.is_dead(node, frame):
             return
         above = frame.flow.parents.get(node)
@@ -155,7 +156,7 @@ class _Worklist:
 
     # -- definitions
 
-    def definitions(self, value: Any, frame: Frame, path: tuple[Any, ...], kinds: tuple[str, ...]) -> None:
+    def definitions(self, value: Any, frame: Frame, path: Path, kinds: tuple[str, ...]) -> None:
         for one in frame.flow.given.get(value, ()):
             if one.kind not in kinds or (one.kind == "loop" and not path and self.track == "object"):
                 continue  # what is in it, not itself
@@ -163,7 +164,7 @@ class _Worklist:
             if rest is not None:
                 self.definition(one, frame, rest)
 
-    def definition(self, definition: Definition, frame: Frame, path: tuple[Any, ...]) -> None:
+    def definition(self, definition: Definition, frame: Frame, path: Path) -> None:
         """Go on with the uses of a key that a definition reaches, in closures and other methods too."""
         key, flow = definition.key, frame.flow
         if self.track != "graph":
@@ -182,7 +183,7 @@ class _Worklist:
         else:
             self.closures(key, frame, path)
 
-    def attribute(self, cls: Class, name: str, path: tuple[Any, ...], frame: Frame) -> None:
+    def attribute(self, cls: Class, name: str, path: Path, frame: Frame) -> None:
         """The uses of an attribute in all methods of its class and of those that derive from it; in the method that sets it only where
         the same caller calls it."""
         program = self.evaluator.program
@@ -207,7 +208,7 @@ class _Worklist:
         others = (self.evaluator.enter(function, one.call, caller, frame.receiver) for one in sites)
         return [frame, *(one for one in others if one is not None and one is not frame)]
 
-    def from_outside(self, cls: Class, name: str, path: tuple[Any, ...]) -> None:
+    def from_outside(self, cls: Class, name: str, path: Path) -> None:
         """The uses of an attribute by others: `trainer.losses`."""
         others = (one for one in (cls.file.body, *cls.file.functions) if one.cls is not cls)
         for function in (one for one in others if name in one.words):
@@ -216,7 +217,7 @@ class _Worklist:
                 if self.evaluator.value_of(use.value, frame).ref is cls:
                     self.push(use, frame, path)
 
-    def closures(self, key: str, frame: Frame, path: tuple[Any, ...]) -> None:
+    def closures(self, key: str, frame: Frame, path: Path) -> None:
         function = frame.function
         inside = function.file.within(None if function.is_module else function)
         for other in inside if not function.is_module or key in function.flow.definitions else ():
@@ -227,7 +228,7 @@ class _Worklist:
 
     # -- statements
 
-    def assign(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+    def assign(self, node: Any, above: Any, frame: Frame, path: Path) -> None:
         self.definitions(node, frame, path, ("assign",))
         for store in frame.flow.stores:
             if store.value is node and key_of(store.target) is None:
@@ -237,7 +238,7 @@ class _Worklist:
             elif store.value is node:
                 self.into(store.target.value, frame, (constant_index(store.target.slice), *path))
 
-    def augmented(self, node: Any, above: ast.AugAssign, frame: Frame, path: tuple[Any, ...]) -> None:
+    def augmented(self, node: Any, above: ast.AugAssign, frame: Frame, path: Path) -> None:
         if node is above.target and self.track == "object" and not path:
             self.use("written", node, frame, path)
         if node is above.value and self.track != "graph" and not path:
@@ -251,7 +252,7 @@ class _Worklist:
         if isinstance(target, ast.Subscript):
             self.store(target.value, node, frame, path, key_of(target.value) or "")
 
-    def give(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+    def give(self, node: Any, above: Any, frame: Frame, path: Path) -> None:
         """A return: to the call that the frame is of, or to all of them."""
         path = (ANY, *path) if isinstance(above, (ast.Yield, ast.YieldFrom)) else path
         if frame.caller is not None:
@@ -269,33 +270,33 @@ class _Worklist:
         if own or not sites or not all(site.certain for site in sites):
             self.use("returned", node, frame, path)
 
-    def statement(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+    def statement(self, node: Any, above: Any, frame: Frame, path: Path) -> None:
         self.use("dropped", node, frame, path)
 
-    def loop(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+    def loop(self, node: Any, above: Any, frame: Frame, path: Path) -> None:
         if path[:1] == (PARAMETERS,):
             self.use("method", node, frame, path, "for parameters")
         elif not path and self.track == "object":
             self.use("attribute", node, frame, path, "items")
         self.definitions(node, frame, path, ("loop",))
 
-    def with_item(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+    def with_item(self, node: Any, above: Any, frame: Frame, path: Path) -> None:
         self.definitions(node, frame, path, ("context",))
 
-    def delete(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+    def delete(self, node: Any, above: Any, frame: Frame, path: Path) -> None:
         self.use("deleted", node, frame, path)
 
     # -- expressions
 
-    def read(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+    def read(self, node: Any, above: Any, frame: Frame, path: Path) -> None:
         self.use("reads", node, frame, path, type(above).__name__)
 
-    def through(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+    def through(self, node: Any, above: Any, frame: Frame, path: Path) -> None:
         self.push(above, frame, path)
         if isinstance(above, ast.NamedExpr):
             self.definitions(node, frame, path, ("assign",))
 
-    def operator(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+    def operator(self, node: Any, above: Any, frame: Frame, path: Path) -> None:
         if path and isinstance(self.evaluator.value_of(node, frame).ref, Class):
             self.use("given", above, frame, path)  # its class says what an operator does with what it holds
         joined = path[:1] == (PARAMETERS,) and self.evaluator.value_of(above, frame).kind == "parameters"
@@ -309,13 +310,13 @@ class _Worklist:
         else:
             self.push(above, frame, path)
 
-    def chosen(self, node: Any, above: ast.IfExp, frame: Frame, path: tuple[Any, ...]) -> None:
+    def chosen(self, node: Any, above: ast.IfExp, frame: Frame, path: Path) -> None:
         if node is above.test:
             self.use("tested", node, frame, path)
         else:
             self.push(above, frame, path)
 
-    def display(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+    def display(self, node: Any, above: Any, frame: Frame, path: Path) -> None:
         if isinstance(node, ast.Starred):
             self.push(above, frame, (ANY, *path[1:]) if path else path)
         elif isinstance(above, ast.Set):
@@ -323,25 +324,25 @@ class _Worklist:
         else:
             self.push(above, frame, (above.elts.index(node), *path))
 
-    def starred(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+    def starred(self, node: Any, above: Any, frame: Frame, path: Path) -> None:
         outer = frame.flow.parents.get(above)
         if isinstance(outer, ast.Call):
             self.given_to(above, outer, frame, path)
         else:
             self.push(above, frame, path)
 
-    def dict_display(self, node: Any, above: ast.Dict, frame: Frame, path: tuple[Any, ...]) -> None:
+    def dict_display(self, node: Any, above: ast.Dict, frame: Frame, path: Path) -> None:
         for key in (one for one, value in zip(above.keys, above.values, strict=True) if value is node):
             known = key.value if isinstance(key, ast.Constant) else ANY
             self.push(above, frame, path if key is None else (known, *path))
 
-    def generator(self, node: Any, above: ast.comprehension, frame: Frame, path: tuple[Any, ...]) -> None:
+    def generator(self, node: Any, above: ast.comprehension, frame: Frame, path: Path) -> None:
         if node is above.iter:
             self.loop(node, above, frame, path)
         else:
             self.use("tested", node, frame, path)
 
-    def subscript(self, node: Any, above: ast.Subscript, frame: Frame, path: tuple[Any, ...]) -> None:
+    def subscript(self, node: Any, above: ast.Subscript, frame: Frame, path: Path) -> None:
         if node is above.slice:
             self.use("reads", node, frame, path)
         elif isinstance(above.ctx, ast.Store):
@@ -363,7 +364,7 @@ class _Worklist:
         kinds = (self.evaluator.value_of(node, frame).kind, self.evaluator.value_of(above, frame).kind)
         return kinds == ("tuple", "module")
 
-    def of_lambda(self, node: Any, above: ast.Lambda, frame: Frame, path: tuple[Any, ...]) -> None:
+    def of_lambda(self, node: Any, above: ast.Lambda, frame: Frame, path: Path) -> None:
         """What a lambda gives: to whoever is given the lambda."""
         outer = frame.flow.parents.get(above)
         if isinstance(outer, ast.Call) and outer.func is not above and node is above.body:
@@ -371,14 +372,14 @@ class _Worklist:
         else:
             self.use("given", node, frame, path, "Lambda")
 
-    def keyword(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+    def keyword(self, node: Any, above: Any, frame: Frame, path: Path) -> None:
         outer = frame.flow.parents.get(above)
         if isinstance(outer, ast.Call):
             self.given_to(node, outer, frame, path)
         else:
             self.use("given", node, frame, path)
 
-    def call(self, node: Any, above: ast.Call, frame: Frame, path: tuple[Any, ...]) -> None:
+    def call(self, node: Any, above: ast.Call, frame: Frame, path: Path) -> None:
         if node is above.func:
             self.use("called", above, frame, path)
         else:
@@ -386,7 +387,7 @@ class _Worklist:
 
     # -- methods
 
-    def attribute_of(self, node: Any, above: ast.Attribute, frame: Frame, path: tuple[Any, ...]) -> None:
+    def attribute_of(self, node: Any, above: ast.Attribute, frame: Frame, path: Path) -> None:
         flow = frame.flow
         if isinstance(above.ctx, ast.Store):
             self.use("set", above, frame, path, above.attr)
@@ -402,9 +403,7 @@ class _Worklist:
         else:
             self.of_object(node, above, outer if is_call else None, frame, path)
 
-    def of_container(
-        self, node: Any, above: ast.Attribute, call: Any, frame: Frame, path: tuple[Any, ...]
-    ) -> None:
+    def of_container(self, node: Any, above: ast.Attribute, call: Any, frame: Frame, path: Path) -> None:
         name = above.attr
         is_entry = call is not None and self.evaluator.table.own("dict", name) is None
         if call is None or (is_entry and self.evaluator.value_of(node, frame).kind == "dict"):
@@ -426,9 +425,7 @@ class _Worklist:
         else:
             self.into_method(node, above, call, frame, path)
 
-    def into_method(
-        self, node: Any, above: ast.Attribute, call: Any, frame: Frame, path: tuple[Any, ...]
-    ) -> None:
+    def into_method(self, node: Any, above: ast.Attribute, call: Any, frame: Frame, path: Path) -> None:
         """The object itself goes into one of its methods."""
         methods = self.evaluator.methods(self.evaluator.value_of(node, frame), above.attr)
         methods = [(method, base) for method, base in methods if method.takes_self]
@@ -480,9 +477,7 @@ class _Worklist:
             return False
         return True
 
-    def of_object(
-        self, node: Any, above: ast.Attribute, call: Any, frame: Frame, path: tuple[Any, ...]
-    ) -> None:
+    def of_object(self, node: Any, above: ast.Attribute, call: Any, frame: Frame, path: Path) -> None:
         name = above.attr
         if path[:1] == (PARAMETERS,):
             if name == "data" or (
@@ -518,7 +513,7 @@ class _Worklist:
 
     # -- arguments
 
-    def given_to(self, node: Any, call: ast.Call, frame: Frame, path: tuple[Any, ...]) -> None:
+    def given_to(self, node: Any, call: ast.Call, frame: Frame, path: Path) -> None:
         func = call.func
         if isinstance(func, ast.Attribute):
             base = self.evaluator.value_of(func.value, frame)
@@ -554,9 +549,7 @@ class _Worklist:
                 return
         self.given_to_value(self.evaluator.value_of(func, frame), node, call, frame, path)
 
-    def given_to_value(
-        self, target: Value, node: Any, call: ast.Call, frame: Frame, path: tuple[Any, ...]
-    ) -> None:
+    def given_to_value(self, target: Value, node: Any, call: ast.Call, frame: Frame, path: Path) -> None:
         name = key_of(call.func) or ""
         runs = self.evaluator.method(target.ref, "__call__") if target.kind == "object" else None
         if name == "super":
@@ -587,9 +580,7 @@ class _Worklist:
             if self.track == "graph":
                 self.push(call, frame, ())
 
-    def into_network(
-        self, target: Value, node: Any, call: ast.Call, frame: Frame, path: tuple[Any, ...]
-    ) -> None:
+    def into_network(self, target: Value, node: Any, call: ast.Call, frame: Frame, path: Path) -> None:
         method = self.evaluator.method(target.ref, "forward")
         if self.track == "graph":
             self.use("fed", call, frame, path)
@@ -601,13 +592,7 @@ class _Worklist:
             self.use("given", call, frame, path, key_of(call.func) or "")
 
     def into_function(
-        self,
-        function: Function,
-        node: Any,
-        call: ast.Call,
-        frame: Frame,
-        path: tuple[Any, ...],
-        receiver: Value | None,
+        self, function: Function, node: Any, call: ast.Call, frame: Frame, path: Path, receiver: Value | None
     ) -> None:
         """Go on inside a function of the project."""
         bound = function.takes_class or (function.takes_self and receiver is not None)
@@ -629,9 +614,7 @@ class _Worklist:
             if one.kind == "parameter":
                 self.definition(one, inner, path)
 
-    def by_row(
-        self, row: Row, node: Any, call: ast.Call, frame: Frame, path: tuple[Any, ...], name: str
-    ) -> None:
+    def by_row(self, row: Row, node: Any, call: ast.Call, frame: Frame, path: Path, name: str) -> None:
         """What a row of the table makes of the value."""
         does = row.does
         if does == "copies into" and (path[:1] == (PARAMETERS,) or self.track == "storage"):
@@ -675,7 +658,7 @@ class _Worklist:
                 self.use("method", call, frame, path, name, row=row)
             self.push(call, frame, () if path else path)
 
-    def rearranged(self, row: Row, node: Any, call: ast.Call, frame: Frame, path: tuple[Any, ...]) -> None:
+    def rearranged(self, row: Row, node: Any, call: ast.Call, frame: Frame, path: Path) -> None:
         """Through functions that give the same things in another order."""
         gives = row.gives
         if gives == "enumerate":
@@ -705,7 +688,7 @@ class _Worklist:
         else:
             self.push(call, frame, path)
 
-    def mapped(self, node: Any, call: ast.Call, frame: Frame, path: tuple[Any, ...]) -> None:
+    def mapped(self, node: Any, call: ast.Call, frame: Frame, path: Path) -> None:
         """`map(function, things)`: each of them is given to the function, and what a lambda makes of it is given back."""
         function = call.args[0] if call.args else None
         full = self.evaluator.value_of(function, frame).full_name if function is not None else ""
@@ -723,7 +706,7 @@ class _Worklist:
     # -- stores
 
     def into_container(
-        self, node: Any, call: ast.Call, func: ast.Attribute, base: Value, frame: Frame, path: tuple[Any, ...]
+        self, node: Any, call: ast.Call, func: ast.Attribute, base: Value, frame: Frame, path: Path
     ) -> bool:
         """A method that puts what it is given into a list or dict."""
         kinds = {"state": "dict" if self.track == "storage" else "", "unknown": "list", "parameters": "list"}
@@ -737,15 +720,13 @@ class _Worklist:
         self.store(func.value, node, frame, inner, key_of(func.value) or "", at=call)
         return True
 
-    def store(
-        self, container: Any, node: Any, frame: Frame, path: tuple[Any, ...], name: str, at: Any = None
-    ) -> None:
+    def store(self, container: Any, node: Any, frame: Frame, path: Path, name: str, at: Any = None) -> None:
         """Put into a container: go on with what is taken out of it."""
         value = self.evaluator.value_of(container, frame)
         self.use("stored", at or node, frame, path, name, owner=(container, value))
         self.into(container, frame, path if value.kind in ("tensor", "parameter") else (ANY, *path))
 
-    def into(self, container: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+    def into(self, container: Any, frame: Frame, path: Path) -> None:
         """Go on with the uses of a container, under all its names."""
         if ("into", container, frame, path) in self.seen or len(self.seen) > MOST_STEPS:
             return  # of a function that calls itself
@@ -785,7 +766,7 @@ class _Worklist:
             else:
                 self.outer(key, frame, path)
 
-    def outer(self, key: str, frame: Frame, path: tuple[Any, ...]) -> None:
+    def outer(self, key: str, frame: Frame, path: Path) -> None:
         """A container of a function around, or of the module."""
         function = frame.function.parent or frame.function.file.body
         if key in function.flow.definitions:
@@ -794,7 +775,7 @@ class _Worklist:
                 self.push(use, root, path)
             self.closures(key, root, path)
 
-    def back_to_callers(self, definition: Definition, frame: Frame, path: tuple[Any, ...]) -> None:
+    def back_to_callers(self, definition: Definition, frame: Frame, path: Path) -> None:
         """A container that a caller gave: the caller has it too."""
         sites = [(one.call, one.frame) for one in self.evaluator.callers(frame.function)]
         for call, caller in sites if frame.caller is None else [(frame.call, frame.caller)]:
@@ -803,7 +784,7 @@ class _Worklist:
                 self.into(given, caller, path)
 
 
-def _unpacked(path: tuple[Any, ...], target: tuple[Any, ...]) -> tuple[Any, ...] | None:
+def _unpacked(path: Path, target: Path) -> Path | None:
     """What is left of a path where a value is unpacked; None where another part of it is taken."""
     rest = list(path)
     for index in target:
