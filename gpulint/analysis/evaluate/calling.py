@@ -20,11 +20,12 @@ from gpulint.analysis.domain.values import (
     Value,
     join,
 )
-from gpulint.analysis.evaluate.frames import Evaluating, Frame, parameter_for, remembered
+from gpulint.analysis.evaluate.frames import Evaluating, Frame, parameter_for
 from gpulint.analysis.evaluate.names import CALLERS_ASKED, goes_backward
 from gpulint.analysis.models.table import Row
 from gpulint.analysis.project.file import Class, File, Function
 from gpulint.analysis.syntax.nodes import argument, key_of, keyword
+from gpulint.analysis.syntax.remembering import remembered, remembering
 
 _STORING = {"append": 0, "add": 0, "appendleft": 0, "insert": 1, "setdefault": 1}
 _EXTENDING = frozenset({"extend", "update", "extendleft"})
@@ -39,7 +40,7 @@ class Calling:
 
     def __init__(self, evaluator: Evaluating) -> None:
         self._evaluator = evaluator
-        self._contents: dict[Any, Value] = {}
+        self.answers: dict[Any, Any] = {}
         self._defaults: dict[File, dict[str, Device]] = {}
 
     def call(self, node: ast.Call, frame: Frame) -> Value:
@@ -632,13 +633,10 @@ class Calling:
         key = index if isinstance(index, str) or (isinstance(index, int) and many) else None
         return join(self._stored_in(origin, key) for origin in value.origins) if value.origins else UNKNOWN
 
-    def _stored_in(self, origin: Any, key: str | int | None) -> Value:
-        def joined() -> Value:
-            node, frame = origin
-            found = self.items(node, frame, key)
-            return join(found) if found else UNKNOWN
-
-        return remembered(self._contents, (origin, key), BOTTOM, joined)  # type: ignore[no-any-return]
+    @remembering(BOTTOM)
+    def _stored_in(self, origin: tuple[Any, Frame | None], key: str | int | None) -> Value:
+        found = self.items(*origin, key)
+        return join(found) if found else UNKNOWN
 
     def items(self, node: Any, frame: Frame | None, wanted: str | int | None = None) -> list[Value]:
         """What is put into the list or dict that a node makes, each by itself: all of it, or what goes by a key, or stands at a number."""

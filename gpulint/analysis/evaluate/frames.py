@@ -11,6 +11,7 @@ from gpulint.analysis.models.table import Table
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.project.program import Program
 from gpulint.analysis.syntax.flow import Definition, Flow
+from gpulint.analysis.syntax.remembering import remembered as remembered
 
 DEEPEST = 4  # calls below a root that are told apart by what they are given: real defects rest on the fourth
 
@@ -73,18 +74,6 @@ class Frame:
         while frame.caller is not None:
             yield frame.call, frame.caller
             frame = frame.caller
-
-
-def remembered(known: dict[Any, Any], key: Any, meanwhile: Any, work: Callable[[], Any]) -> Any:
-    """What is known of a key, worked out once; `meanwhile` is the answer to who asks while that is going on."""
-    if key not in known:
-        known[key] = meanwhile
-        try:
-            known[key] = work()
-        except BaseException:
-            del known[key]
-            raise
-    return known[key]
 
 
 def settled(evaluator: Evaluating, frame: Frame, key: Any, work: Callable[[], Any]) -> Any:

@@ -9,6 +9,7 @@ from gpulint.analysis.domain.values import UNSET, Value
 from gpulint.analysis.evaluate.frames import Evaluating, Frame
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.syntax.nodes import called_on
+from gpulint.analysis.syntax.remembering import remembering
 
 _WORDS = frozenset("no_grad inference_mode enable_grad set_grad_enabled".split())
 
@@ -20,7 +21,7 @@ class Modes:
 
     def __init__(self, evaluator: Evaluating) -> None:
         self._evaluator = evaluator
-        self._own: dict[tuple[Any, Frame], Any] = {}
+        self.answers: dict[Any, Any] = {}
         self.at_entry: dict[Function, Any] = {}  # what is worked out of functions' callers
 
     def guard(self, node: Any, frame: Frame) -> Any:
@@ -35,23 +36,16 @@ class Modes:
 
     def own(self, node: Any, frame: Frame) -> tuple[str | None, Any]:
         """`on` or `off` where the node's own function says it, with what says so."""
-        function = frame.function
-        flow = frame.flow
-        statement = flow.statement_of(node)
-        key = (statement, frame)
-        if key in self._own:
-            return self._own[key]  # type: ignore[no-any-return]
-        self._own[key] = (None, None)
-        found = self._in_blocks(node, statement, frame)
-        if found[0] is None:
-            found = self._decorated(function, frame)
-        self._own[key] = found
-        return found
+        return self._at(frame.flow.statement_of(node), frame)
 
-    def _in_blocks(self, node: Any, statement: Any, frame: Frame) -> tuple[str | None, Any]:
-        flow = frame.flow
+    @remembering((None, None))
+    def _at(self, statement: Any, frame: Frame) -> tuple[str | None, Any]:
+        found = self._in_blocks(statement, frame)
+        return found if found[0] is not None else self._decorated(frame.function, frame)
+
+    def _in_blocks(self, statement: Any, frame: Frame) -> tuple[str | None, Any]:
         switched = self._switched(statement, frame)
-        for block in flow.around(node):
+        for block in frame.flow.around(statement):
             owner = block.owner
             if isinstance(owner, (ast.With, ast.AsyncWith)):
                 for item in reversed(owner.items):

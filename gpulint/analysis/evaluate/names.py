@@ -18,13 +18,14 @@ from gpulint.analysis.domain.values import (
     Value,
     join,
 )
-from gpulint.analysis.evaluate.frames import Evaluating, Frame, bind, remembered
+from gpulint.analysis.evaluate.frames import Evaluating, Frame, bind
 from gpulint.analysis.evaluate.narrowing import is_no_tensor, without_graph
 from gpulint.analysis.models.table import table
 from gpulint.analysis.project.file import Class, File, Function
 from gpulint.analysis.project.program import Bound
 from gpulint.analysis.syntax.flow import ENTRY, Definition, Flow
 from gpulint.analysis.syntax.nodes import arguments, called_on, default_of, dotted, key_of, last_name
+from gpulint.analysis.syntax.remembering import remembered, remembering
 
 MODULE_BASES = frozenset("Module LightningModule PreTrainedModel ModelMixin GenerationMixin".split())
 _AS_GIVEN = frozenset({"parameter", "assign", "import", "function", "class", "entry"})
@@ -40,8 +41,7 @@ class Names:
     def __init__(self, evaluator: Evaluating) -> None:
         self._evaluator = evaluator
         self._roles: dict[Any, Value | None] = {}
-        self._fields: dict[tuple[Class, str], tuple[tuple[Function, Definition], ...]] = {}
-        self._set_by_others: dict[tuple[Class, str], bool] = {}
+        self.answers: dict[Any, Any] = {}
 
     # -- names
 
@@ -447,21 +447,17 @@ class Names:
         derived = self._evaluator.program.subclasses(cls)
         return bool(derived) and all(map(self.is_module, derived))
 
+    @remembering(())
     def fields(self, cls: Class, name: str) -> tuple[tuple[Function, Definition], ...]:
         """Where an attribute of an object of a class gets its values: in its own methods, those it inherits, and where none of them
         has it in those of the classes that derive from it."""
-        return remembered(self._fields, (cls, name), (), lambda: self._set(cls, name))  # type: ignore[no-any-return]
-
-    def _set(self, cls: Class, name: str) -> tuple[tuple[Function, Definition], ...]:
         program = self._evaluator.program
         found = self._set_in([one for one in program.lineage(cls) if isinstance(one, Class)], name)
         return tuple(found or self._set_in(list(program.subclasses(cls)), name))
 
+    @remembering(False)
     def is_set_by_others(self, cls: Class, name: str) -> bool:
         """Whether code outside of a class sets such an attribute, of whatever object."""
-        return remembered(self._set_by_others, (cls, name), False, lambda: self._sets_another(cls, name))  # type: ignore[no-any-return]
-
-    def _sets_another(self, cls: Class, name: str) -> bool:
         return any(key in function.flow.definitions for function, key in self.named_by_others(cls, name))
 
     def named_by_others(self, cls: Class, name: str) -> Iterator[tuple[Function, str]]:

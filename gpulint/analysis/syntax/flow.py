@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from gpulint.analysis.syntax.nodes import COMPREHENSIONS, FUNCTIONS, LOOPS, children, key_of, parameters
@@ -21,22 +22,16 @@ Kind = Literal[
 Fact = tuple[str, bool]  # a condition, and whether it holds
 
 
+@dataclass(slots=True, eq=False)
 class Definition:
     """Where a key gets a value. `path` leads into `value` where it is unpacked; `statement` is where it happens."""
 
-    __slots__ = ("key", "kind", "node", "path", "statement", "value")
-
-    def __init__(
-        self,
-        key: str,
-        kind: Kind,
-        value: Any,
-        node: Any,
-        statement: Any,
-        path: tuple[int | str | slice, ...] = (),
-    ) -> None:
-        self.key, self.kind, self.value = key, kind, value
-        self.node, self.statement, self.path = node, statement, path
+    key: str
+    kind: Kind
+    value: Any
+    node: Any
+    statement: Any
+    path: tuple[int | str | slice, ...] = ()
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.key} at {getattr(self.node, 'lineno', 0)}>"
@@ -46,22 +41,20 @@ class Definition:
 ENTRY = Definition("", "entry", None, None, None)
 
 
+@dataclass(slots=True, eq=False)
 class Merge:
     """A key at the head of a loop: what it was before, or what a round of the loop has made of it."""
 
-    __slots__ = ("key", "loop")
-
-    def __init__(self, loop: Region, key: str) -> None:
-        self.loop, self.key = loop, key
+    loop: Region
+    key: str
 
 
+@dataclass(slots=True, eq=False)
 class Known:
     """A key where conditions are known to hold, or not: it stands for nothing that it is given only where they are otherwise."""
 
-    __slots__ = ("facts", "reaching")
-
-    def __init__(self, reaching: Reaching, facts: frozenset[Fact]) -> None:
-        self.reaching, self.facts = reaching, facts
+    reaching: Reaching
+    facts: frozenset[Fact]
 
 
 Reaching = tuple[Definition | Merge | Known, ...]
@@ -79,13 +72,12 @@ class Region:
         self.merges: dict[str, Merge] = {}
 
 
+@dataclass(slots=True, eq=False)
 class Environment:
     """What keys stand for at one place."""
 
-    __slots__ = ("keys", "region")
-
-    def __init__(self, keys: dict[str, Reaching], region: Region | None) -> None:
-        self.keys, self.region = keys, region
+    keys: dict[str, Reaching]
+    region: Region | None
 
     def copy(self) -> Environment:
         return Environment(self.keys.copy(), self.region)
@@ -187,6 +179,9 @@ class Flow:
                 return
             yield node
 
+    def _is_in(self, node: Any, expression: Any) -> bool:
+        return node is expression or expression in self.ancestors(node)
+
     def around(self, node: Any) -> Iterator[Block]:
         """The blocks around a node, innermost first; a node in the head of a statement is outside that one's blocks."""
         block: Block | None = self.blocks.get(self.statement_of(node))
@@ -201,11 +196,11 @@ class Flow:
         for above in self.ancestors(node):
             if isinstance(above, COMPREHENSIONS):
                 first = above.generators[0]
-                if below is not first or not _within(self, node, first.iter):
+                if below is not first or not self._is_in(node, first.iter):
                     found.append(above)
             below = above
         statement = self.statement_of(node)
-        if isinstance(statement, ast.While) and node is not statement and _within(self, node, statement.test):
+        if isinstance(statement, ast.While) and self._is_in(node, statement.test):
             found.append(statement)
         return found + [block.owner for block in self.around(node) if block.is_rounds]
 
@@ -360,14 +355,6 @@ def are_exclusive(around: list[Block], other: list[Block]) -> bool:
     """Whether of the blocks around two places two are arms of one `if`: only one of the places is gotten to."""
     arms: dict[ast.AST, str] = {block.owner: block.arm for block in other if isinstance(block.owner, ast.If)}
     return any(arms.get(block.owner, block.arm) != block.arm for block in around)
-
-
-def _within(flow: Flow, node: Any, outer: Any) -> bool:
-    while node is not None and node not in flow.blocks:
-        if node is outer:
-            return True
-        node = flow.parents.get(node)
-    return False
 
 
 class _Binder:
