@@ -4,7 +4,6 @@ kept for the files that are linted next."""
 from __future__ import annotations
 
 import ast
-import itertools
 import os
 from collections.abc import Iterator
 from functools import cached_property
@@ -130,7 +129,7 @@ class Asked:
         frame of its function."""
         for function in self.file.parts if full.rpartition(".")[2] in self.file.words else ():
             frame = self.root(function)
-            for call in itertools.chain.from_iterable(frame.flow.calls.values()):
+            for call in frame.flow.every_call:
                 if self.evaluator.value_of(call.func, frame).ref == full:
                     yield call, frame
 

@@ -150,7 +150,7 @@ class _Worklist:
         elif isinstance(above, COMPREHENSIONS):
             self.push(above, frame, (ANY, *path))
         elif isinstance(above, ast.stmt):
-            self.use("tested", node, frame, path)
+            self.use(_STATEMENTS.get(above.__class__, "tested"), node, frame, path)
         else:
             self.use("given", node, frame, path, type(above).__name__)
 
@@ -270,9 +270,6 @@ class _Worklist:
         if own or not sites or not all(site.certain for site in sites):
             self.use("returned", node, frame, path)
 
-    def statement(self, node: Any, above: Any, frame: Frame, path: Path) -> None:
-        self.use("dropped", node, frame, path)
-
     def loop(self, node: Any, above: Any, frame: Frame, path: Path) -> None:
         if path[:1] == (PARAMETERS,):
             self.use("method", node, frame, path, "for parameters")
@@ -282,9 +279,6 @@ class _Worklist:
 
     def with_item(self, node: Any, above: Any, frame: Frame, path: Path) -> None:
         self.definitions(node, frame, path, ("context",))
-
-    def delete(self, node: Any, above: Any, frame: Frame, path: Path) -> None:
-        self.use("deleted", node, frame, path)
 
     # -- expressions
 
@@ -373,11 +367,7 @@ class _Worklist:
             self.use("given", node, frame, path, "Lambda")
 
     def keyword(self, node: Any, above: Any, frame: Frame, path: Path) -> None:
-        outer = frame.flow.parents.get(above)
-        if isinstance(outer, ast.Call):
-            self.given_to(node, outer, frame, path)
-        else:
-            self.use("given", node, frame, path)
+        self.given_to(node, frame.flow.parents[above], frame, path)
 
     def call(self, node: Any, above: ast.Call, frame: Frame, path: Path) -> None:
         if node is above.func:
@@ -624,10 +614,8 @@ class _Worklist:
             self.use("backward", call, frame, path, name, row=row)
             if does == "differentiates":
                 self.push(call, frame, (ANY,))
-        elif does == "optimizes":
-            self.use("optimized", call, frame, path, name)
-        elif does == "saves":
-            self.use("saved", call, frame, path, name)
+        elif does in ("optimizes", "saves"):
+            self.use("optimized" if does == "optimizes" else "saved", call, frame, path, name)
         elif does == "copies":
             self.use("copied", call, frame, path, name, row=row)
         elif does in ("loads weights", "loads into optimizer"):
@@ -656,15 +644,14 @@ class _Worklist:
         else:
             if row.device == "host":
                 self.use("method", call, frame, path, name, row=row)
-            self.push(call, frame, () if path else path)
+            self.push(call, frame, ())
 
     def rearranged(self, row: Row, node: Any, call: ast.Call, frame: Frame, path: Path) -> None:
         """Through functions that give the same things in another order."""
-        gives = row.gives
+        gives, position = row.gives, call.args.index(node) if node in call.args else 0
         if gives == "enumerate":
-            self.push(call, frame, (ANY, 1, *path[1:]) if path else (ANY, 1))
+            self.push(call, frame, (ANY, 1, *path[1:]))
         elif gives == "zip":
-            position = call.args.index(node) if node in call.args else 0
             if path[:1] == (PARAMETERS,):
                 self.push(call, frame, (ANY, position, *path))
             elif isinstance(node, ast.Starred):
@@ -672,7 +659,7 @@ class _Worklist:
             else:
                 self.push(call, frame, (ANY, position, *path[1:]))
         elif gives in ("sum", "element"):
-            self.push(call, frame, path[1:] if path else path)
+            self.push(call, frame, path[1:])
         elif gives == "named":
             own = next((one.arg for one in call.keywords if one.value is node), None)
             pairs = path[:1] == (ANY,) and path[1:2] == (1,)  # `dict([(key, thing), …])`
@@ -681,7 +668,6 @@ class _Worklist:
             if call.args and node is call.args[0]:
                 self.push(call, frame, path)
         elif gives == "arguments":
-            position = call.args.index(node) if node in call.args else 0
             self.push(call, frame, path if len(call.args) == 1 else (position, *path))
         elif gives == "mapped":
             self.mapped(node, call, frame, path)
@@ -813,10 +799,11 @@ def _matches(wanted: Any, index: Any) -> bool:
     return wanted in (ANY, None, index) or index is None or uncounted
 
 
+_STATEMENTS: dict[type, Role] = {ast.Expr: "dropped", ast.Delete: "deleted"}
 _STEPS: dict[type, Any] = {
     ast.Assign: _Worklist.assign, ast.AnnAssign: _Worklist.assign, ast.AugAssign: _Worklist.augmented, ast.Return: _Worklist.give,
-    ast.Yield: _Worklist.give, ast.YieldFrom: _Worklist.give, ast.Expr: _Worklist.statement, ast.For: _Worklist.loop, ast.AsyncFor: _Worklist.loop,
-    ast.withitem: _Worklist.with_item, ast.Delete: _Worklist.delete, ast.Compare: _Worklist.read, ast.FormattedValue: _Worklist.read,
+    ast.Yield: _Worklist.give, ast.YieldFrom: _Worklist.give, ast.For: _Worklist.loop, ast.AsyncFor: _Worklist.loop,
+    ast.withitem: _Worklist.with_item, ast.Compare: _Worklist.read, ast.FormattedValue: _Worklist.read,
     ast.Await: _Worklist.through, ast.NamedExpr: _Worklist.through, ast.BoolOp: _Worklist.through, ast.BinOp: _Worklist.operator,
     ast.UnaryOp: _Worklist.operator, ast.IfExp: _Worklist.chosen, ast.Tuple: _Worklist.display, ast.List: _Worklist.display,
     ast.Set: _Worklist.display, ast.Starred: _Worklist.starred, ast.Dict: _Worklist.dict_display, ast.comprehension: _Worklist.generator,

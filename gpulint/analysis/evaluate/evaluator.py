@@ -358,8 +358,8 @@ class Evaluator:
             return []
         found: dict[ast.Call, CallSite] = {}
         for cls in (function.cls, *self.program.subclasses(function.cls)):
-            if self.method(cls, function.name) is function:
-                for use in self._called_since_made(cls):
+            for made in self.made(cls) if self.method(cls, function.name) is function else ():
+                for use in self._called(*made):
                     found.setdefault(use.node, CallSite(use.node, self.root(use.frame.function), True))
         return list(found.values())[:MOST_CALLERS]
 
@@ -373,13 +373,11 @@ class Evaluator:
                 call = one.flow.parents.get(use)
                 if isinstance(call, (ast.Call, ast.keyword)) and getattr(call, "func", None) is not use:
                     if self.value_of(use, self.root(one)).ref is function:
-                        for other in consumers(self, use, self.root(one), "object"):
-                            if other.role == "called":
-                                yield CallSite(other.node, other.frame, True)
+                        for other in self._called(use, self.root(one)):
+                            yield CallSite(other.node, other.frame, True)
 
-    def _called_since_made(self, cls: Class) -> Iterator[Use]:
-        for call, frame in self.made(cls):
-            yield from (use for use in consumers(self, call, frame, "object") if use.role == "called")
+    def _called(self, node: Any, frame: Frame) -> Iterator[Use]:
+        return (use for use in consumers(self, node, frame, "object") if use.role == "called")
 
     def made(self, cls: Class) -> Iterator[tuple[ast.Call, Frame]]:
         """The calls that make objects of a class, and of no other."""

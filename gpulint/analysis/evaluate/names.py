@@ -33,6 +33,7 @@ CALLERS_ASKED = 6
 _SAME = frozenset({"to", "cuda", "cpu"})  # what gives a network back
 _IN_PLACE = _SAME | {"half", "train"}
 _BACKWARD = ("backward", "manual_backward")
+Trains = Callable[[ast.Call], bool]  # whether what a call runs has weights of its own
 
 
 class Names:
@@ -387,7 +388,7 @@ class Names:
 
     def _as_argument(self, node: Any, function: Function, depth: int) -> Value | None:
         """The role that what is called gives an argument, the same thing moved."""
-        node, above = _moved(function.flow, node)
+        *_, (node, above) = _moved(function.flow, node)
         if isinstance(above, ast.Assign) and function.cls is not None and function.takes_self:
             own, _, name = (key_of(above.targets[0]) or "").partition(".")
             is_own = own == function.self_name and name and "." not in name
@@ -501,26 +502,23 @@ def _asks_for_parameters(flow: Flow, test: Any) -> bool:
 
 def _asked(flow: Flow, node: Any) -> Iterator[str]:
     """What a thing is asked for at one use, and what the same thing is asked for by what moves it: `net.cuda().eval()`."""
-    above = flow.parents.get(node)
-    while isinstance(above, ast.Attribute) and above.value is node:
-        call = flow.parents.get(above)
-        given = arguments(call) if isinstance(call, ast.Call) else [call]
-        on = above.attr == "requires_grad_" and all(getattr(one, "value", None) is True for one in given)
-        yield "requires_grad" if on else above.attr  # a network's is seldom switched on by it
-        if above.attr not in _SAME or not isinstance(call, ast.Call) or call.func is not above:
-            return
-        node, above = call, flow.parents.get(call)
+    for _, above in _moved(flow, node):
+        if isinstance(above, ast.Attribute):
+            call = flow.parents.get(above)
+            given = arguments(call) if isinstance(call, ast.Call) else [call]
+            on = above.attr == "requires_grad_" and all(getattr(one, "value", None) is True for one in given)
+            yield "requires_grad" if on else above.attr  # a network's is seldom switched on by it
 
 
-def _moved(flow: Flow, node: Any) -> tuple[Any, Any]:
-    """A thing where it has been moved, `net.to(device)`, and what that is in."""
-    above = flow.parents.get(node)
-    while isinstance(above, ast.Attribute) and above.attr in _SAME:
-        call = flow.parents.get(above)
+def _moved(flow: Flow, node: Any) -> Iterator[tuple[Any, Any]]:
+    """A thing as it is, and as it is moved, `net.to(device)`, each with what that is in."""
+    while True:
+        above = flow.parents.get(node)
+        yield node, above
+        call = flow.parents.get(above) if isinstance(above, ast.Attribute) and above.attr in _SAME else None
         if not isinstance(call, ast.Call) or call.func is not above:
-            break
-        node, above = call, flow.parents.get(call)
-    return node, above
+            return
+        node = call
 
 
 def _alone(flow: Flow, call: Any) -> tuple[Any, ...]:
@@ -532,11 +530,7 @@ def _alone(flow: Flow, call: Any) -> tuple[Any, ...]:
 
 
 def goes_backward(
-    flow: Flow,
-    call: Any,
-    parts: bool = True,
-    given: bool = True,
-    trains: Callable[[ast.Call], bool] | None = None,
+    flow: Flow, call: Any, parts: bool = True, given: bool = True, trains: Trains | None = None
 ) -> bool:
     """Whether a backward goes through what a call gives, or a part of it, as far as its own function shows; `given`: also where it
     goes through what another call makes of it, but for one that `trains`: that is differentiated by weights of its own."""
@@ -546,7 +540,7 @@ def goes_backward(
 
 
 def _goes_backward(
-    flow: Flow, call: Any, depth: int, parts: bool, given: bool, trains: Callable[[ast.Call], bool] | None
+    flow: Flow, call: Any, depth: int, parts: bool, given: bool, trains: Trains | None
 ) -> bool:
     node, is_part = call, False
     while True:

@@ -106,12 +106,14 @@ class SplitSize:
 
     @property
     def measured(self) -> str:
-        took = (
-            "137 GiB reserved where `expandable_segments:True` alone took 6.4 GiB"
+        size, other = (
+            (137, "`expandable_segments:True` alone")
             if self.expandable
-            else "106 GiB reserved where `expandable_segments:True` took 6.4 GiB"
+            else (106, "`expandable_segments:True`")
         )
-        return f"{took}, for batches of varying length; H200, torch 2.11"
+        return (
+            f"{size} GiB reserved where {other} took 6.4 GiB, for batches of varying length; H200, torch 2.11"
+        )
 
     @property
     def remedy(self) -> str:

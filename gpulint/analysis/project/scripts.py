@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import PurePath
 from typing import Final
 
-from gpulint.analysis.project.requirements import Beside
+from gpulint.analysis.project.program import Sources
 from gpulint.config import parse_toml
 
 PROJECT_FILES: Final = ("pyproject.toml", "setup.cfg", "setup.py")
@@ -19,7 +19,7 @@ _LISTS: Final = re.compile(
 _TARGET: Final = re.compile(r"=\s*[\"']?([A-Za-z_][\w.]*)\s*:\s*([A-Za-z_][\w.]*)")
 
 
-def console_scripts(project: Beside | None, filename: str) -> frozenset[str]:
+def console_scripts(project: Sources | None, filename: str) -> frozenset[str]:
     """The functions of a file that its project's metadata installs as commands, by their names in the file."""
     texts = project.beside(filename, PROJECT_FILES) if project is not None else ()
     parts = PurePath(filename).with_suffix("").parts
