@@ -82,6 +82,11 @@ class Value:
         return self.but(assumptions=(*self.assumptions, *new)[:MOST_ASSUMPTIONS]) if new else self
 
     @property
+    def without_const(self) -> Value:
+        """The same, whatever number or text it is."""
+        return self if self.const is UNSET else self.but(const=UNSET)
+
+    @property
     def refs(self) -> tuple[Any, ...]:
         """The classes or functions that it may be of, or be."""
         return (self.ref, *self.others)
@@ -140,7 +145,7 @@ def _joined(a: Value, b: Value) -> Value:
     first, second = (a, b) if _says(a) >= _says(b) else (b, a)
     same = a.kind == b.kind
     if second.kind == "none":
-        return first if first.const is UNSET else first.but(const=UNSET)
+        return first.without_const
     if same and a.kind == "context" and a.ref != b.ref:
         return Value("context", ref="argument")  # it depends on the way which of them is entered
     parts = _joined_parts(a, b) if same and a.parts != b.parts else first.parts

@@ -23,9 +23,9 @@ from gpulint.analysis.domain.values import (
 from gpulint.analysis.evaluate.frames import Evaluating, Frame, parameter_for
 from gpulint.analysis.evaluate.names import CALLERS_ASKED, goes_backward
 from gpulint.analysis.models.table import Row
-from gpulint.analysis.project.file import Class, File, Function
-from gpulint.analysis.syntax.nodes import argument, key_of, keyword
-from gpulint.analysis.syntax.remembering import remembered, remembering
+from gpulint.analysis.project.file import Class, File, Function, methods_naming
+from gpulint.analysis.syntax.nodes import argument, arguments, key_of, keyword
+from gpulint.analysis.syntax.remembering import remembering
 
 _STORING = {"append": 0, "add": 0, "appendleft": 0, "insert": 1, "setdefault": 1}
 _EXTENDING = frozenset({"extend", "update", "extendleft"})
@@ -141,8 +141,7 @@ class Calling:
 
     def _is_given_on_gpu(self, node: Any, frame: Frame) -> bool:
         """Whether what a network is given is on a GPU: that goes through none that is not."""
-        given = _arguments(node) if isinstance(node, ast.Call) else ()
-        values = (self._flat(self._evaluator.value_of(one, frame)) for one in given)
+        values = self._each_given(node, frame)
         return any(one.device == "cuda" and one.kind in ("tensor", "unknown") for one in values)
 
     def _reduces(self, target: Value) -> bool:
@@ -367,12 +366,10 @@ class Calling:
         method = getattr(self, f"_gives_{row.gives.replace(' ', '_')}", None)
         if method is not None:
             return method(row, base, node, frame)  # type: ignore[no-any-return]
-        if row.gives not in _MADE:
+        if (made := _MADE.get(row.gives)) is None:
             return _CONSTANT.get(row.gives, UNKNOWN)
-        device: Device = "host" if row.gives == "loader" else "?"
-        if row.device == "map_location":
-            device = self._mapped(node, frame)
-        return Value(_MADE[row.gives], origins=frozenset({(node, frame)}), device=device)
+        device = self._mapped(node, frame) if row.device == "map_location" else made.device
+        return made.but(origins=frozenset({(node, frame)}), device=device)
 
     def _mapped(self, node: ast.Call, frame: Frame) -> Device:
         where = argument(node, 1, "map_location")
@@ -396,11 +393,9 @@ class Calling:
         held, own = self._evaluator.value_of(node, frame), getattr(frame.function.node, "args", None)
         if own is None or (own.kwarg, frame) not in held.origins:
             return dict(held.parts or ()).get(name, UNKNOWN) if held.kind == "dict" else UNKNOWN
-        found: Value | None = remembered(
-            frame.memo, ("starred", name), UNKNOWN, lambda: self._by_callers(name, frame)
-        )
-        return found
+        return self._by_callers(name, frame)
 
+    @remembering(UNKNOWN)
     def _by_callers(self, name: str, frame: Frame) -> Value | None:
         sites = [(frame.call, frame.caller)] if frame.caller is not None else None
         sites = sites or [(one.call, one.frame) for one in self._evaluator.callers(frame.function)]
@@ -423,9 +418,6 @@ class Calling:
         if not live:
             return Value("tensor", device=device)
         return Value("tensor", Graph.LIVE, device, origins=frozenset({(node, frame)}))
-
-    def _gives_parameter(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
-        return Value("parameter", graph=Graph.LIVE, origins=frozenset({(node, frame)}))
 
     def _gives_gradients(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         """`torch.autograd.grad`: with a graph of their own where they are to be differentiated again."""
@@ -456,7 +448,7 @@ class Calling:
         return base
 
     def _gives_argument(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
-        return self._evaluator.value_of(node.args[0], frame).but(const=UNSET) if node.args else UNKNOWN
+        return self._evaluator.value_of(node.args[0], frame).without_const if node.args else UNKNOWN
 
     def _gives_arguments(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         if len(node.args) == 1:
@@ -503,10 +495,10 @@ class Calling:
 
     def _gives_empty_dict(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         made = self._evaluator.value_of(node.args[0], frame) if node.args else UNKNOWN
+        origins, entry = frozenset({(node, frame)}), None
         if made.kind == "class" and isinstance(made.ref, Class):  # `defaultdict(Meter)`
-            entry = self._evaluator.instance(made.ref).but(origins=frozenset({(node, frame)}))
-            return Value("dict", origins=frozenset({(node, frame)}), receiver=entry)
-        return Value("dict", origins=frozenset({(node, frame)}))
+            entry = self._evaluator.instance(made.ref).but(origins=origins)
+        return Value("dict", origins=origins, receiver=entry)
 
     def _gives_record(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         """`namedtuple("Step", "loss value")`: a class with these fields."""
@@ -517,7 +509,7 @@ class Calling:
 
     def _gives_sum(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         summed = self._evaluator.value_of(node.args[0], frame) if node.args else None
-        return self._evaluator.element(summed).but(const=UNSET) if summed is not None else NUMBER
+        return self._evaluator.element(summed).without_const if summed is not None else NUMBER
 
     def _gives_element(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         if isinstance(node.func, ast.Attribute):
@@ -529,9 +521,7 @@ class Calling:
 
     def _gives_elements(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         if base.kind == "dict" and base.parts:
-            contained = self._evaluator.element(base.but(parts=None))
-            inside = join((*(one for _, one in base.parts), contained))
-            return Value("list", receiver=inside, origins=base.origins)
+            return Value("list", receiver=self._evaluator.any_entry(base), origins=base.origins)
         element = self._evaluator.element(base)
         return Value("list", receiver=element, origins=base.origins, graph=element.graph)
 
@@ -548,9 +538,6 @@ class Calling:
     def _gives_enumerate(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         first = self._evaluator.value_of(node.args[0], frame) if node.args else UNKNOWN
         return Value("list", receiver=Value("tuple", parts=(NUMBER, self._evaluator.element(first))))
-
-    def _gives_dict(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
-        return Value("dict", origins=frozenset({(node, frame)}), receiver=UNKNOWN)
 
     def _gives_module_and_transform(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         parts = (Value("module", origins=frozenset({(node, frame)})), UNKNOWN, UNKNOWN)
@@ -592,7 +579,8 @@ class Calling:
             return Value("unknown", graph=Graph.LIVE, origins=frozenset({(node, frame)}))
         if given.graph is Graph.NONE:
             return Value("unknown", origins=frozenset({(node, frame)}))
-        guess = Assumption(f"what `{_spelled(node.func)}` gives is not seen", node)
+        name = key_of(node.func) or getattr(node.func, "attr", "the call")
+        guess = Assumption(f"what `{name}` gives is not seen", node)
         found = Value("unknown", Graph.MAY, origins=given.origins, assumptions=given.assumptions)
         return found.assuming(guess)
 
@@ -608,14 +596,17 @@ class Calling:
 
     def all_given(self, node: Any, frame: Frame) -> Value:
         """What the arguments of a call have in common: the graph of any."""
-        if not isinstance(node, ast.Call):
-            return UNKNOWN
-        values = [self._flat(self._evaluator.value_of(one, frame)) for one in _arguments(node)]
+        values = self._each_given(node, frame)
         with_graph = [one for one in values if one.graph]
         if with_graph:
             return join(with_graph)
         tensors = [one for one in values if one.kind in ("tensor", "parameter")]
         return tensors[0] if tensors else UNKNOWN
+
+    def _each_given(self, node: Any, frame: Frame) -> list[Value]:
+        given = arguments(node) if isinstance(node, ast.Call) else ()
+        several = (one.value if isinstance(one, ast.Starred) else one for one in given)
+        return [self._flat(self._evaluator.value_of(one, frame)) for one in several]
 
     def _flat(self, value: Value) -> Value:
         """A value, or what is in it where it is a list of values."""
@@ -677,10 +668,9 @@ class Calling:
                     if key in other.words and key not in other.flow.definitions:
                         yield key, self._evaluator.root(other)
             if name and function.cls is not None and own == function.self_name:
-                for cls in self._evaluator.program.lineage(function.cls):
-                    for method in cls.methods.values() if isinstance(cls, Class) else ():
-                        if name in method.words and method is not function and method.takes_self:
-                            yield f"{method.self_name}.{name}", self._evaluator.root(method)
+                for method, its_key in methods_naming(self._evaluator.program.lineage(function.cls), name):
+                    if method is not function:
+                        yield its_key, self._evaluator.root(method)
 
     def _handed(self, key: str, frame: Frame) -> Iterator[tuple[str, Frame]]:
         """The parameters of functions, and no methods, that a key is given for: they may put something into it."""
@@ -738,13 +728,6 @@ def begun_by(text: Value) -> Value:
     return TEXT.but(device="cuda") if text.kind == "text" and begins else TEXT
 
 
-def _arguments(node: ast.Call) -> Iterator[Any]:
-    for one in node.args:
-        yield one.value if isinstance(one, ast.Starred) else one
-    for named in node.keywords:
-        yield named.value
-
-
 def gives_pair(evaluator: Evaluating, row: Row, node: ast.Call, frame: Frame, is_method: bool) -> bool:
     """Whether a call gives values and indices: `x.sort()` does, `x.max(1)` or `torch.max(x, 1)` with a dimension, and not of all values
     or of two tensors element by element."""
@@ -784,17 +767,14 @@ def _texts(node: Any) -> list[str]:
     return [name for one in several for name in str(one).replace(",", " ").split() if name.isidentifier()]
 
 
-def _spelled(node: Any) -> str:
-    key = key_of(node)
-    return key if key is not None else getattr(node, "attr", "the call")
-
-
 _BY_GIVEN = frozenset("tensor/pair/pair or one/receiver/gradients/text/element/elements/pairs".split("/"))
 _CONSTANT: dict[str, Value] = {
     "number": NUMBER, "numbers": Value("list", receiver=NUMBER), "none": NONE, "array": Value("array", device="host"),
 }  # fmt: skip
 # What is known by where it is made.
-_MADE: dict[str, Any] = {"trainer": "unknown", "settings": "unknown", "empty list": "list"} | {
-    kind: kind
-    for kind in "module optimizer scheduler scaler loader accelerator handle logger clock loaded unknown".split()
-}
+_MADE: dict[str, Value] = {
+    "trainer": UNKNOWN, "settings": UNKNOWN, "unknown": UNKNOWN, "empty list": Value("list"), "dict": Value("dict", receiver=UNKNOWN),
+    "parameter": Value("parameter", graph=Graph.LIVE), "loader": Value("loader", device="host"), "module": Value("module"),
+    "optimizer": Value("optimizer"), "scheduler": Value("scheduler"), "scaler": Value("scaler"), "accelerator": Value("accelerator"),
+    "handle": Value("handle"), "logger": Value("logger"), "clock": Value("clock"), "loaded": Value("loaded"),
+}  # fmt: skip

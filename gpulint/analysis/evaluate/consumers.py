@@ -14,7 +14,7 @@ from gpulint.analysis.domain.values import PAIR, Value
 from gpulint.analysis.evaluate.calling import gives_pair
 from gpulint.analysis.evaluate.frames import Evaluating, Frame, given_for, parameter_for
 from gpulint.analysis.models.table import Row
-from gpulint.analysis.project.file import Class, Function
+from gpulint.analysis.project.file import Class, Function, methods_naming
 from gpulint.analysis.syntax.flow import ENTRY, Definition
 from gpulint.analysis.syntax.nodes import COMPREHENSIONS, constant_index, key_of
 
@@ -187,16 +187,12 @@ class _Worklist:
         """The uses of an attribute in all methods of its class and of those that derive from it; in the method that sets it only where
         the same caller calls it."""
         program = self.evaluator.program
-        classes = [one for one in program.lineage(cls) if isinstance(one, Class)]
-        for one in (*classes, *program.subclasses(cls)):
-            for method in one.methods.values():
-                if name not in method.words or not method.takes_self:
-                    continue
-                frames = self.beside(frame) if method is frame.function else [self.evaluator.root(method)]
-                for use in method.flow.uses.get(f"{method.self_name}.{name}", ()):
-                    if path or ENTRY in method.flow.reaching(use) or method.name == frame.function.name:
-                        for where in frames:
-                            self.push(use, where, path)
+        for method, key in methods_naming((*program.lineage(cls), *program.subclasses(cls)), name):
+            frames = self.beside(frame) if method is frame.function else [self.evaluator.root(method)]
+            for use in method.flow.uses.get(key, ()):
+                if path or ENTRY in method.flow.reaching(use) or method.name == frame.function.name:
+                    for where in frames:
+                        self.push(use, where, path)
         self.from_outside(cls, name, path)
 
     def beside(self, frame: Frame) -> list[Frame]:

@@ -287,15 +287,11 @@ class Evaluator:
             return frame.entered[key]
         if frame.depth >= DEEPEST or self.entered >= MOST_ENTERED:
             return None
-        outermost = frame
-        while outermost.caller is not None:
-            if outermost.function is function:
-                return None
-            outermost = outermost.caller
-        below = self._below.get(outermost.function, 0)
-        if outermost.function is function or below >= MOST_ENTERED_BELOW:
+        *_, outermost = around = [one.function for one in frame.around]
+        below = self._below.get(outermost, 0)
+        if function in around or below >= MOST_ENTERED_BELOW:
             return None
-        self._below[outermost.function] = below + 1
+        self._below[outermost] = below + 1
         self.entered += 1
         bound = function.takes_class or (function.takes_self and receiver is not None)
         if receiver is not None and receiver.others:  # one of a class whose method the function is
@@ -387,15 +383,10 @@ class Evaluator:
 
     def _runs(self, call: ast.Call, frame: Frame, function: Function) -> bool | None:
         """Whether a call runs a function for certain; None where it does not."""
-        func = call.func
-        if isinstance(func, ast.Name):
-            target = self.value_of(func, frame)
-            if target.kind == "class":
-                return function in [self.method(one, "__init__") for one in target.refs] or None
-            return (target.kind == "function" and function in target.refs) or None
-        if not isinstance(func, ast.Attribute):
+        func: Any = call.func
+        if func.__class__ not in (ast.Name, ast.Attribute):
             return None
-        base = self.value_of(func.value, frame)
+        base = self.value_of(func.value, frame) if func.__class__ is ast.Attribute else NONE
         if base.kind in ("module", "object") and isinstance(base.ref, Class):
             if function in [method for method, _ in self.methods(base, func.attr)]:
                 return True
@@ -407,10 +398,10 @@ class Evaluator:
             is_class = target.kind == "class"
             found = [self.method(one, "__init__") if is_class else one for one in target.refs]
             return function in found or None
-        is_super = isinstance(func.value, ast.Call) and last_name(func.value.func) == "super"
-        if base.kind == "library" or function.cls is None or is_super:
+        if function.cls is None or base.kind not in ("unknown", "module", "object"):
             return None
-        return False if base.kind in ("unknown", "module", "object") else None
+        is_super = isinstance(func.value, ast.Call) and last_name(func.value.func) == "super"
+        return None if is_super else False
 
     def methods(self, value: Value, name: str) -> list[tuple[Function, Value]]:
         """The methods that a name of an object may be, of each class that it may be of, with the object as one of that class: of one that
@@ -450,10 +441,7 @@ class Evaluator:
             stays = isinstance(changed.ref, Class) or changed.kind in ("library", "module")
             return changed if stays else self.value_of(definition.value, frame)
         if kind in ("function", "class"):
-            found = frame.function.file.by_node.get(definition.node)
-            if isinstance(found, Class):
-                return Value("class", ref=found)
-            return Value("function", ref=found) if found is not None else UNKNOWN
+            return self.names.named(frame.function.file.by_node.get(definition.node))
         if kind == "import":
             return self.names.named(self.program.imported(frame.function.file, definition.value))
         return UNKNOWN
@@ -585,7 +573,7 @@ class Evaluator:
         return join((self.value_of(node.body, frame), self.value_of(node.orelse, frame)))
 
     def _boolean(self, node: ast.BoolOp, frame: Frame) -> Value:
-        return join(self.value_of(one, frame) for one in node.values).but(const=UNSET)
+        return join(self.value_of(one, frame) for one in node.values).without_const
 
     def _comparison(self, node: ast.Compare, frame: Frame) -> Value:
         is_elementwise = not isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn))
@@ -605,7 +593,7 @@ class Evaluator:
             return value.but(const=-value.const)
         if isinstance(node.op, ast.Invert):
             return value.but(graph=Graph.NONE, const=UNSET)
-        return value.but(const=UNSET)
+        return value.without_const
 
     def _binary(self, node: ast.BinOp, frame: Frame) -> Value:
         left, right = self.value_of(node.left, frame), self.value_of(node.right, frame)
@@ -614,7 +602,7 @@ class Evaluator:
         if left.kind == "text" and not isinstance(node.op, ast.Add):
             if isinstance(node.op, ast.Mod):
                 return begun_by(left)
-            left = left.but(const=UNSET)  # an option's number may be taken for a text
+            left = left.without_const  # an option's number may be taken for a text
         found = self.combined(left, right)
         if found.graph and found.kind == "tensor" and self.grad_is_off(node, frame):
             return found.but(graph=Graph.NONE, origins=frozenset())
@@ -624,7 +612,7 @@ class Evaluator:
         """What an operator gives for two values: the graph of both."""
         if left.kind == "bottom" or right.kind == "bottom":
             other = right if left.kind == "bottom" else left
-            return other.but(const=UNSET)
+            return other.without_const
         if left.kind == right.kind == "tuple" and left.parts is not None and right.parts is not None:
             return left.but(parts=(*left.parts, *right.parts), graph=max(left.graph, right.graph))
         for kind in ("parameters", "list", "tuple", "dict", "set", "state"):
@@ -638,7 +626,7 @@ class Evaluator:
             if left.kind == "text":
                 return _appended(left, right)
             if left.kind == "array" or right.kind in ("array", "text"):
-                return left if left.kind == "array" else right.but(const=UNSET)
+                return left if left.kind == "array" else right.without_const
             return UNKNOWN.assuming(*left.assumptions, *right.assumptions)
         size = "batch" if any(one.size == "batch" for one in tensors) else tensors[0].size
         found = join(tensors)
@@ -653,12 +641,12 @@ class Evaluator:
             return join(stored)
         base = self.value_of(node.value, frame)
         if isinstance(node.slice, ast.Slice):
-            return join((*stored, base.but(const=UNSET))) if stored else base.but(const=UNSET)
+            return join((*stored, base.without_const)) if stored else base.without_const
         index = self.index(node, frame)
         found = self.element(base, index)
         if base.kind == "dict" and base.parts and index is None:
             # under whatever key: what has a graph, any of the classes or functions, or of nothing but networks or optimizers
-            any_of = join((*(one for _, one in base.parts), self.element(base.but(parts=None))))
+            any_of = self.any_entry(base)
             alike = {one.kind for _, one in base.parts} in ({"module"}, {"optimizer"})
             found = any_of if any_of.graph or alike or any_of.kind in ("class", "function") else found
         if isinstance(index, str) and base.kind == "tensor":
@@ -705,19 +693,21 @@ class Evaluator:
             guessed = (
                 kind == "module" and value.assumptions
             )  # what its name says shows nothing of what is in it
-            return UNKNOWN if guessed else value.but(const=UNSET)
+            return UNKNOWN if guessed else value.without_const
         if kind == "parameters":
             return Value("parameter", graph=Graph.LIVE, origins=value.origins)
         if kind == "modules":
             return Value("module", origins=value.origins)
         if kind == "state":
             return Value("tensor", origins=value.origins, receiver=value)
-        return UNKNOWN.but(
-            graph=value.graph if value.graph is Graph.MAY else Graph.NONE,
-            origins=value.origins if value.graph else frozenset(),
-            device=value.device,
-            size=value.size,
-        ).assuming(*value.assumptions)
+        graph = Graph.MAY if value.graph is Graph.MAY else Graph.NONE
+        origins = value.origins if value.graph else frozenset[Any]()
+        found = Value("unknown", graph, value.device, value.size, origins=origins)
+        return found.assuming(*value.assumptions)
+
+    def any_entry(self, value: Value) -> Value:
+        """What is in a dict, under whatever key."""
+        return join((*(one for _, one in value.parts or ()), self.element(value.but(parts=None))))
 
     def _part(self, parts: tuple[Any, ...], index: Any) -> Value:
         if isinstance(index, slice):
@@ -823,7 +813,7 @@ class Evaluator:
             if found.kind == "none":
                 return UNKNOWN
         if found.const is not UNSET and (len(values) > 1 or self.names.is_set_by_others(cls, name)):
-            found = found.but(const=UNSET)
+            found = found.without_const
         return found
 
     def constructed(self, base: Value, cls: Class) -> Frame | None:

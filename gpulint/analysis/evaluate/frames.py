@@ -115,6 +115,9 @@ class Evaluating(Protocol):
     def element(self, value: Value, index: Any = None) -> Value:
         """What is in a value, at an index that is known or at any."""
 
+    def any_entry(self, value: Value) -> Value:
+        """What is in a dict, under whatever key."""
+
     def attribute(self, base: Value, name: str, node: Any, frame: Frame) -> Value:
         """An attribute of a value."""
 

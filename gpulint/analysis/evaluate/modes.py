@@ -26,13 +26,11 @@ class Modes:
 
     def guard(self, node: Any, frame: Frame) -> Any:
         """The node that switches grad off where a node is evaluated; None where nothing in sight does."""
-        while True:
-            mode, by = self.own(node, frame)
+        for at, where in ((node, frame), *frame.chain()):
+            mode, by = self.own(at, where)
             if mode in ("on", "off"):
                 return by if mode == "off" else None
-            if frame.caller is None:
-                return None
-            node, frame = frame.call, frame.caller
+        return None
 
     def own(self, node: Any, frame: Frame) -> tuple[str | None, Any]:
         """`on` or `off` where the node's own function says it, with what says so."""

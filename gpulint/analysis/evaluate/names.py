@@ -4,24 +4,14 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from gpulint.analysis.domain.values import (
-    BOTTOM,
-    NUMBER,
-    TEXT,
-    UNKNOWN,
-    UNSET,
-    Assumption,
-    Graph,
-    Value,
-    join,
-)
+from gpulint.analysis.domain.values import BOTTOM, NUMBER, TEXT, UNKNOWN, Assumption, Graph, Value, join
 from gpulint.analysis.evaluate.frames import Evaluating, Frame, bind
 from gpulint.analysis.evaluate.narrowing import is_no_tensor, without_graph
 from gpulint.analysis.models.table import table
-from gpulint.analysis.project.file import Class, File, Function
+from gpulint.analysis.project.file import Class, File, Function, methods_naming
 from gpulint.analysis.project.program import Bound
 from gpulint.analysis.syntax.flow import ENTRY, Definition, Flow
 from gpulint.analysis.syntax.nodes import arguments, called_on, default_of, dotted, key_of, last_name
@@ -41,7 +31,6 @@ class Names:
 
     def __init__(self, evaluator: Evaluating) -> None:
         self._evaluator = evaluator
-        self._roles: dict[Any, Value | None] = {}
         self.answers: dict[Any, Any] = {}
 
     # -- names
@@ -72,7 +61,7 @@ class Names:
         ]
         is_bound = any(one.kind not in ("entry", "delete", "inplace") for one in reaching)
         if ENTRY in reaching and (not is_bound or node.id in flow.elsewhere):
-            values.append(self.outer(node.id, frame.function, frame))
+            values.append(self.outer(node.id, frame))
         found = join(values) if values else UNKNOWN
         if found.kind == "tensor" and not found.graph:
             found = self._filled(found, node.id, frame)
@@ -109,24 +98,21 @@ class Names:
                     return True
         return statement in flow.unreachable
 
-    def outer(self, name: str, function: Function, frame: Frame) -> Value:
+    def outer(self, name: str, frame: Frame) -> Value:
         """A name that a function does not bind itself: of a function around it, of the module, or Python's own."""
-        around = function.parent
+        around = frame.function.parent
         while around is not None:
             found = around.flow.definitions.get(name)
             if found:
                 where = self._evaluator.root(around)
-                caller = frame.caller
-                while caller is not None:  # a closure that is called where it was made
-                    if caller.function is around:
-                        where = caller
-                    caller = caller.caller
+                for _, caller in frame.chain():  # a closure that is called where it was made
+                    where = caller if caller.function is around else where
                 return join(self._evaluator.definition(one, where) for one in found if one.kind != "delete")
             around = around.parent
-        program, table = self._evaluator.program, self._evaluator.table
-        if not program.binds(function.file, name) and not hasattr(builtins, name) and not table.knows(name):
+        program, table, file = self._evaluator.program, self._evaluator.table, frame.function.file
+        if not program.binds(file, name) and not hasattr(builtins, name) and not table.knows(name):
             return UNKNOWN
-        return self.named(program.top_level(function.file, name))
+        return self.named(program.top_level(file, name))
 
     def named(self, found: Any) -> Value:
         """The value of what a name of a module leads to."""
@@ -239,7 +225,7 @@ class Names:
                 if not values and given.kind == "none":
                     given = UNKNOWN
                 elif not values and (isinstance(given.const, bool) or given.const == "cpu"):
-                    given = given.but(const=UNSET)
+                    given = given.without_const
                 values.append(given)
         found = join(values) if values else UNKNOWN
         if declared.is_known and self._is_unseen(found):
@@ -334,7 +320,7 @@ class Names:
     def role(self, key: str, function: Function, depth: int = 2) -> Value | None:
         """The role that a key plays in a function: a network is what is asked for its parameters."""
         return remembered(  # type: ignore[no-any-return]
-            self._roles, (key, function), None, lambda: self._role(key, function, depth)
+            self.answers, (key, function), None, lambda: self._role(key, function, depth)
         )
 
     def _role(self, key: str, function: Function, depth: int) -> Value | None:
@@ -416,20 +402,18 @@ class Names:
         """What the methods of a class make of an attribute by how they use it; what a name alone says comes last."""
         guess: Value | None = None
         origins = frozenset({((cls, name), None)})
-        for one in self._evaluator.program.lineage(cls):
-            for method in one.methods.values() if isinstance(one, Class) else ():
-                if name in method.words and method.takes_self:
-                    found = self.role(f"{method.self_name}.{name}", method)
-                    if found is not None and not found.assumptions:
-                        return found.but(origins=origins)
-                    guess = guess or found
+        for method, key in methods_naming(self._evaluator.program.lineage(cls), name):
+            found = self.role(key, method)
+            if found is not None and not found.assumptions:
+                return found.but(origins=origins)
+            guess = guess or found
         return guess.but(origins=origins) if guess is not None else None
 
     # -- objects
 
-    def instance(self, cls: Class, origins: frozenset[Any] = frozenset()) -> Value:
+    def instance(self, cls: Class) -> Value:
         """An object of a class of the project."""
-        return Value("module" if self.is_part_of_modules(cls) else "object", ref=cls, origins=origins)
+        return Value("module" if self.is_part_of_modules(cls) else "object", ref=cls)
 
     def is_module(self, cls: Class) -> bool:
         """Whether a class derives from torch's modules."""
@@ -453,8 +437,7 @@ class Names:
         """Where an attribute of an object of a class gets its values: in its own methods, those it inherits, and where none of them
         has it in those of the classes that derive from it."""
         program = self._evaluator.program
-        found = self._set_in([one for one in program.lineage(cls) if isinstance(one, Class)], name)
-        return tuple(found or self._set_in(list(program.subclasses(cls)), name))
+        return tuple(self._set_in(program.lineage(cls), name) or self._set_in(program.subclasses(cls), name))
 
     @remembering(False)
     def is_set_by_others(self, cls: Class, name: str) -> bool:
@@ -463,7 +446,7 @@ class Names:
 
     def named_by_others(self, cls: Class, name: str) -> Iterator[tuple[Function, str]]:
         """The functions outside of a class that name such an attribute, of whatever object, each with its keys for it."""
-        own = [one for one in self._evaluator.program.lineage(cls) if isinstance(one, Class)]
+        own = self._evaluator.program.lineage(cls)
         for file in self._evaluator.program.searched(name, cls.file):
             for function in (file.body, *file.functions):
                 if name not in function.words or (function.cls in own and function.takes_self):
@@ -479,14 +462,12 @@ class Names:
             return False
         return cls not in self._evaluator.program.lineage(function.cls)
 
-    def _set_in(self, classes: list[Class], name: str) -> list[tuple[Function, Definition]]:
+    def _set_in(self, classes: Iterable[Class | str], name: str) -> list[tuple[Function, Definition]]:
         found: list[tuple[Function, Definition]] = []
-        for cls in classes:
-            for method in cls.methods.values():
-                if name in method.words and method.takes_self:
-                    key = f"{method.self_name}.{name}"
-                    made = method.flow.definitions.get(key, ())
-                    found += [(method, one) for one in made if one.kind not in ("delete", "inplace")]
+        for cls in (one for one in classes if isinstance(one, Class)):
+            for method, key in methods_naming((cls,), name):
+                made = method.flow.definitions.get(key, ())
+                found += [(method, one) for one in made if one.kind not in ("delete", "inplace")]
             made = cls.body.flow.definitions.get(name, ()) if name in cls.body.words else ()
             found += [(cls.body, one) for one in made if one.kind in ("assign", "class")]
         return found
