@@ -227,23 +227,19 @@ class Calling:
         row = self._evaluator.table.method("tensor", name)
         if row is None:
             return base
-        if row.gives == "number":
-            return NUMBER
-        if row.gives == "array":
-            return Value("array", device="host")
-        if row.gives in ("none", "handle"):
-            return NONE if row.gives == "none" else Value("handle")
+        if row.gives in _CONSTANT:
+            return _CONSTANT[row.gives]
+        if row.gives == "handle":
+            return Value("handle")
         if row.does == "requires grad":
             off = node.args and self._evaluator.value_of(node.args[0], frame).const is False
             if off or name != "requires_grad_":
                 return base.but(graph=Graph.NONE if off else base.graph, kind="tensor")
             made = base.origins or frozenset({(node, frame)})
             return base.but(graph=Graph.LIVE, kind="tensor", origins=made)
-        return self._transferred(row, base, node, frame)
+        return self._transferred(row, base, node, frame, True)
 
-    def _transferred(
-        self, row: Row, base: Value, node: ast.Call, frame: Frame, is_method: bool = True
-    ) -> Value:
+    def _transferred(self, row: Row, base: Value, node: ast.Call, frame: Frame, is_method: bool) -> Value:
         """The value that an operation makes of a tensor, and of what else it is given."""
         keeps = row.graph == "keeps"
         of_form = row.view or row.does == "takes form"  # what else it is given are sizes, places, a type

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gpulint.analysis.domain.values import UNSET, Value
@@ -108,12 +109,12 @@ class Modes:
         method = self._evaluator.method(cls, "__enter__")
         if method is None or not method.words & _WORDS:
             return None
-        for name in _WORDS:
-            for call in method.flow.calls.get(name, ()):
-                mode = self.of_context(call, self._evaluator.root(method))
-                if mode in ("on", "off"):
-                    return mode
-        return "open"
+        return next((mode for mode in self._named(method, _WORDS) if mode in ("on", "off")), "open")
+
+    def _named(self, function: Function, names: Iterable[str]) -> Iterator[str | None]:
+        """What each call by one of these names in a function does to grad."""
+        frame, calls = self._evaluator.root(function), function.flow.calls
+        return (self.of_context(call, frame) for name in names for call in calls.get(name, ()))
 
     def _decorated(self, function: Function, frame: Frame) -> tuple[str | None, Any]:
         """What the decorators say, the one that decides before those that are not seen."""
@@ -148,11 +149,9 @@ class Modes:
         function = value.function
         if function is None or not function.words & _WORDS:
             return None
-        for one in (function, *(other for other in function.file.functions if other.parent is function)):
-            for call in one.flow.calls.get("no_grad", []) + one.flow.calls.get("inference_mode", []):
-                if self.of_context(call, self._evaluator.root(one)) == "off":
-                    return "off"
-        return None
+        inside = (one for one in function.file.functions if one.parent is function)
+        off = any("off" in self._named(one, ("no_grad", "inference_mode")) for one in (function, *inside))
+        return "off" if off else None
 
 
 def _entered(call: ast.Call) -> Any:

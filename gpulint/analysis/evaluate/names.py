@@ -209,7 +209,8 @@ class Names:
 
     def _of_all_calls(self, definition: Definition, frame: Frame) -> Value:
         function, name = frame.function, definition.key
-        declared = self._declared(definition, frame)
+        annotation = getattr(definition.node, "annotation", None)
+        declared = self.annotated(annotation, definition, frame) if annotation is not None else UNKNOWN
         values = []
         if not declared.is_known or declared.kind in ("module", "object"):
             for site in self._evaluator.callers(function)[:CALLERS_ASKED]:
@@ -247,10 +248,6 @@ class Names:
         """Whether a method is called through its class, which gives it its object as the first argument."""
         on = called_on(call)
         return on is not None and self._evaluator.value_of(on, frame).kind == "class"
-
-    def _declared(self, definition: Definition, frame: Frame) -> Value:
-        annotation = getattr(definition.node, "annotation", None)
-        return self.annotated(annotation, definition, frame) if annotation is not None else UNKNOWN
 
     def annotated(self, annotation: Any, definition: Definition, frame: Frame) -> Value:
         """What an annotation says."""
@@ -298,8 +295,6 @@ class Names:
             return Value("tensor", graph=Graph.MAY)
         if full.endswith("optim.Optimizer"):
             return Value("optimizer")
-        if full in ("torch.nn.Module", "torch.utils.data.DataLoader"):
-            return Value("module" if full.endswith("Module") else "loader")
         row = self._evaluator.table.function(full)
         if row is not None and row.gives in ("module", "optimizer", "loader", "scaler", "scheduler"):
             return Value(row.gives)  # type: ignore[arg-type]

@@ -148,7 +148,6 @@ class Flow:
         self.stored: dict[str | None, list[Store]] = {}  # the same by the key of the container
         self.returns: list[ast.Return] = []
         self.yields: list[Any] = []
-        self.nested: dict[str, Any] = {}
         self.unreachable: set[Any] = set()
         self.elsewhere: set[str] = set()  # names declared global or nonlocal
         self.order: dict[Any, int] = {}
@@ -499,17 +498,11 @@ class _Binder:
         del self.facts[known:]
 
     def loop(self, node: Any) -> None:
-        self.part(node.iter, node)
-        self.rounds(node, node.target)
-
-    def while_loop(self, node: ast.While) -> None:
-        self.rounds(node, None)
-
-    def rounds(self, node: Any, target: Any) -> None:
-        if self.env is None:
-            return
-        entry = self.env
-        region = Region(entry)
+        target = getattr(node, "target", None)  # of a `while` none
+        if target is not None:
+            self.part(node.iter, node)
+        assert self.env is not None  # where a statement begins
+        region = Region(self.env)
         leaving: list[Environment] = []
         self.loops.append((region, leaving))
         self.env = Environment({}, region)
@@ -550,18 +543,15 @@ class _Binder:
         self.arm(node, "body", node.body)
 
     def try_block(self, node: Any) -> None:
-        before = self.env.copy() if self.env is not None else None
-        first = len(self.flow.order)
+        assert self.env is not None  # where a statement begins
+        first, handled = len(self.flow.order), self.env.copy()
         self.arm(node, "body", node.body)
-        handled = before
-        if before is not None:
-            handled = before.copy()
-            for found in self._defined_since(first):
-                handled.keys[found.key] = (*handled.get(found.key), found)
+        for found in self._defined_since(first):
+            handled.keys[found.key] = (*handled.get(found.key), found)
         self.arm(node, "orelse", node.orelse)
-        after = self.env
+        after: Environment | None = self.env
         for handler in node.handlers:
-            self.env = handled.copy() if handled is not None else None
+            self.env = handled.copy()
             self.flow.parents[handler] = node
             if handler.type is not None:
                 self.part(handler.type, handler)
@@ -569,13 +559,10 @@ class _Binder:
                 self.define(handler.name, "exception", None, handler)
             self.arm(handler, "handler", handler.body)
             after = _joined(self.env, after)
-        self.env = after
-        if node.finalbody and self.env is None and handled is not None:
-            self.env = handled.copy()
-            self.arm(node, "finally", node.finalbody)
+        self.env = after if after is not None else handled
+        self.arm(node, "finally", node.finalbody)
+        if after is None:
             self.env = None
-        else:
-            self.arm(node, "finally", node.finalbody)
 
     def _defined_since(self, first: int) -> list[Definition]:
         found = (one for several in self.flow.definitions.values() for one in several)
@@ -611,16 +598,12 @@ class _Binder:
         self.other(node)
         self.env = None
 
-    def function(self, node: Any) -> None:
-        for part in (*node.decorator_list, *node.args.defaults, *filter(None, node.args.kw_defaults)):
+    def named(self, node: Any) -> None:
+        is_class = isinstance(node, ast.ClassDef)
+        more = node.bases if is_class else (*node.args.defaults, *filter(None, node.args.kw_defaults))
+        for part in (*node.decorator_list, *more):
             self.part(part, node)
-        self.flow.nested[node.name] = node
-        self.define(node.name, "function", node, node)
-
-    def class_block(self, node: ast.ClassDef) -> None:
-        for part in (*node.decorator_list, *node.bases):
-            self.part(part, node)
-        self.define(node.name, "class", node, node)
+        self.define(node.name, "class" if is_class else "function", node, node)
 
     def imports(self, node: Any) -> None:
         prefix = ""
@@ -741,9 +724,9 @@ class _Binder:
 
 _STATEMENTS: dict[type, Any] = {
     ast.Assign: _Binder.assign, ast.AnnAssign: _Binder.annotated, ast.AugAssign: _Binder.augmented, ast.If: _Binder.conditional,
-    ast.For: _Binder.loop, ast.AsyncFor: _Binder.loop, ast.While: _Binder.while_loop, ast.With: _Binder.with_block, ast.AsyncWith: _Binder.with_block,
+    ast.For: _Binder.loop, ast.AsyncFor: _Binder.loop, ast.While: _Binder.loop, ast.With: _Binder.with_block, ast.AsyncWith: _Binder.with_block,
     ast.Try: _Binder.try_block, ast.Match: _Binder.match, ast.Return: _Binder.give, ast.Raise: _Binder.fail, ast.Break: _Binder.leave,
-    ast.Continue: _Binder.leave, ast.FunctionDef: _Binder.function, ast.AsyncFunctionDef: _Binder.function, ast.ClassDef: _Binder.class_block,
+    ast.Continue: _Binder.leave, ast.FunctionDef: _Binder.named, ast.AsyncFunctionDef: _Binder.named, ast.ClassDef: _Binder.named,
     ast.Import: _Binder.imports, ast.ImportFrom: _Binder.imports, ast.Delete: _Binder.delete, ast.Global: _Binder.declare,
     ast.Nonlocal: _Binder.declare,
 }  # fmt: skip
