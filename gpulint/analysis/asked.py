@@ -108,9 +108,8 @@ class Asked:
     def __init__(self, trees: Parsed, filename: str, project: Surrounding | None) -> None:
         self._trees, self.filename = trees, filename
         self._project = project
-        self._engine, self.file = _engine_for(
-            File(os.path.abspath(filename), trees.text, trees.tree), project
-        )
+        file = File(os.path.abspath(filename), trees.text, trees.tree)
+        self._engine, self.file = _engine_for(file, project)
         self.program, self.evaluator = self._engine.program, self._engine.evaluator
         self.steps, self.multiplicity = self._engine.steps, self._engine.multiplicity
 
@@ -140,10 +139,8 @@ class Asked:
     def path_of(self, node: ast.AST) -> str:
         """The other file that a node stands in; empty where it is this one's."""
         for file in self.program.files:
-            if file is not self.file and any(
-                "flow" in one.__dict__ and (node in one.flow.parents or node in one.flow.blocks)
-                for one in (file.body, *file.functions)
-            ):
+            flows = (one.flow for one in (file.body, *file.functions) if "flow" in one.__dict__)
+            if file is not self.file and any(node in one.parents or node in one.blocks for one in flows):
                 return file.path
         return ""
 
@@ -183,9 +180,8 @@ class Asked:
             scope = scope.parent or self.file.body
         own, taken = scope, set[str]()  # names of other things further in
         while scope is not None:
-            by = (
-                None if scope.is_module and scope is not own else at
-            )  # by when: what a function names is there when it is called
+            # by when: what a function names is there when it is called
+            by = None if scope.is_module and scope is not own else at
             bound = scope.flow.definitions
             for wanted in (f"torch.{name}", "torch"):
                 for key, several in bound.items():

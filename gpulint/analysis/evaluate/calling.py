@@ -464,15 +464,14 @@ class Calling:
 
     def _gives_named(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         """A dict, by the names of arguments, of another one, or of pairs."""
-        named = tuple(
-            (one.arg, self._evaluator.value_of(one.value, frame)) for one in node.keywords if one.arg
-        )
+        given = (one for one in node.keywords if one.arg)
+        named = tuple((one.arg, self._evaluator.value_of(one.value, frame)) for one in given)
         found = Value("dict", origins=frozenset({(node, frame)}), parts=named or None)
         if not node.args:
             return found
-        given = self._evaluator.value_of(node.args[0], frame)
-        pair = self._evaluator.element(given)
-        if given.kind == "list" and pair.kind == "tuple":
+        first = self._evaluator.value_of(node.args[0], frame)
+        pair = self._evaluator.element(first)
+        if first.kind == "list" and pair.kind == "tuple":
             return found.but(receiver=self._evaluator.element(pair, 1))
         return self._with_all_of(node.args[0], node, frame)
 
@@ -638,9 +637,8 @@ class Calling:
             found += [self._evaluator.value_of(one, frame) for one in likely]
         for key, where in self._keys_of(node, frame):
             found += self._put_in(key, where, wanted)
-        as_displayed = len(found) == len(elements) and not any(
-            isinstance(one, ast.Starred) for one in elements
-        )
+        starred = any(isinstance(one, ast.Starred) for one in elements)
+        as_displayed = len(found) == len(elements) and not starred
         return found[at : at + 1] if at is not None and as_displayed and 0 <= at < len(found) else found
 
     def _keys_of(self, node: Any, frame: Frame) -> Iterator[tuple[str, Frame]]:
@@ -651,9 +649,8 @@ class Calling:
         if isinstance(above, ast.Tuple):  # `total, losses = 0, []`
             given = [one.key for one in flow.given.get(above, ()) if one.path == (above.elts.index(node),)]
         if not given:
-            given = [
-                key for key, several in flow.definitions.items() if any(one.node is node for one in several)
-            ]
+            made = flow.definitions.items()
+            given = [key for key, several in made if any(one.node is node for one in several)]
         for key in given:
             yield key, frame
             yield from self._handed(key, frame)

@@ -26,9 +26,8 @@ PARAMETERS: Final = "#"  # the parameters of a network that is followed, not the
 _REARRANGED: Final = frozenset(
     "container named chained filtered enumerate zip elements pairs mapped argument arguments sum element".split()
 )
-Path = tuple[
-    Any, ...
-]  # of indices, keys and names of attributes, from what is used to the value that is followed
+# Of indices, keys and names of attributes: from what is used to the value that is followed.
+Path = tuple[Any, ...]
 # `graph`: what gradients flow through; `object`: one and the same thing, under whatever name; `storage`: what keeps its memory, or
 # that of something in it.
 Track = Literal["graph", "object", "storage"]
@@ -292,10 +291,9 @@ class _Worklist:
         joined = path[:1] == (PARAMETERS,) and self.evaluator.value_of(above, frame).kind == "parameters"
         if self.track != "graph" and (not path or path[0] == PARAMETERS) and not joined:
             self.use("computed", node, frame, path)
-        elif isinstance(above, ast.BinOp) and self.evaluator.value_of(above, frame).kind in (
-            "text",
-            "number",
-        ):
+            return
+        made = self.evaluator.value_of(above, frame).kind if isinstance(above, ast.BinOp) else "tensor"
+        if made in ("text", "number"):
             self.use("reads", node, frame, path)
         else:
             self.push(above, frame, path)
@@ -466,9 +464,8 @@ class _Worklist:
     def of_object(self, node: Any, above: ast.Attribute, call: Any, frame: Frame, path: Path) -> None:
         name = above.attr
         if path[:1] == (PARAMETERS,):
-            if name == "data" or (
-                call is not None and name in ("items", "values", "copy", "detach", "clone")
-            ):
+            stays = call is not None and name in ("items", "values", "copy", "detach", "clone")
+            if stays or name == "data":
                 self.push(call or above, frame, path)
             elif name[-1:] == "_" and name != "requires_grad_":
                 self.use("written", call or above, frame, path, name)
@@ -482,15 +479,14 @@ class _Worklist:
                 self.push(above, frame, path)
             return
         value = self.evaluator.value_of(node, frame)
-        kind, row = value.kind, self.evaluator.table.own(value.kind, name)
+        row = self.evaluator.table.own(value.kind, name)
         if self.evaluator.method(value.ref, name) is not None:
             self.use("method", call, frame, path, name)
             self.into_method(node, above, call, frame, path)
             return
         self.use("method", call, frame, path, name, row=row)
-        if (row is not None and row.gives == "receiver") or (
-            kind == "unknown" and name in ("to", "cuda", "cpu", "eval", "train", "half", "float")
-        ):
+        moved = ("to", "cuda", "cpu", "eval", "train", "half", "float") if value.kind == "unknown" else ()
+        if name in moved or (row is not None and row.gives == "receiver"):
             self.push(call, frame, path)
         elif name in ("parameters", "named_parameters", "state_dict"):
             self.push(call, frame, (PARAMETERS, *path))
@@ -789,9 +785,8 @@ def _given_by(function: ast.Lambda, position: int, frame: Frame) -> list[Definit
 
 
 def _matches(wanted: Any, index: Any) -> bool:
-    uncounted = isinstance(index, int) and (
-        index < 0 or isinstance(wanted, str)
-    )  # from the end, or of a record
+    # from the end, or of a record
+    uncounted = isinstance(index, int) and (index < 0 or isinstance(wanted, str))
     return wanted in (ANY, None, index) or index is None or uncounted
 
 

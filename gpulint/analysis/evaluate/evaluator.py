@@ -690,9 +690,8 @@ class Evaluator:
         if kind == "loader":
             return Value("tensor", device="host", size="batch")
         if kind in ("tensor", "array", "module", "loaded", "logger"):
-            guessed = (
-                kind == "module" and value.assumptions
-            )  # what its name says shows nothing of what is in it
+            # what its name says shows nothing of what is in it
+            guessed = kind == "module" and value.assumptions
             return UNKNOWN if guessed else value.without_const
         if kind == "parameters":
             return Value("parameter", graph=Graph.LIVE, origins=value.origins)
@@ -761,10 +760,9 @@ class Evaluator:
                 if row.gives == "device":
                     return Value("device", device=base.device)
                 if row.gives == "module":  # of a wrapper what it wraps
-                    wraps = name == "module" and isinstance(base.ref, Class)
-                    return (
-                        base if wraps else Value("module", origins=base.origins, assumptions=base.assumptions)
-                    )
+                    if name == "module" and isinstance(base.ref, Class):
+                        return base
+                    return Value("module", origins=base.origins, assumptions=base.assumptions)
                 live = Value("parameter", graph=Graph.LIVE, origins=base.origins)
                 return live if row.gives == "parameter" else NUMBER
         if kind == "class" and isinstance(base.ref, Class):

@@ -145,18 +145,16 @@ class Names:
     def parameter(self, definition: Definition, frame: Frame) -> Value:
         """What a parameter is given: by the frame's call, else by all calls, else what its annotation or its use says."""
         function, name = frame.function, definition.key
-        if (
-            isinstance(definition.node, ast.arg)
-            and frame.flow.parents.get(definition.node) is not function.node
-        ):
-            return self._mapped(definition.node, frame)
+        node = definition.node
+        if isinstance(node, ast.arg) and frame.flow.parents.get(node) is not function.node:
+            return self._mapped(node, frame)
         if function.takes_self and name == function.self_name and function.cls is not None:
             return frame.receiver if frame.receiver is not None else self.instance(function.cls)
-        if function.takes_class and definition.node is function.parameters[0]:
+        if function.takes_class and node is function.parameters[0]:
             return Value("class", ref=function.cls)
-        if definition.node is function.node.args.vararg:
+        if node is function.node.args.vararg:
             return self._by_position(definition, frame)
-        if definition.node is function.node.args.kwarg:
+        if node is function.node.args.kwarg:
             return self._by_names(definition, frame)
         if frame.given is not None:
             if isinstance(known := frame.given.get(name), Value):

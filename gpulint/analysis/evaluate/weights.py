@@ -158,9 +158,8 @@ def _of_class(evaluator: Evaluator, cls: Class, node: ast.Call, frame: Frame, de
             if key.startswith(f"{method.self_name}.") and key.count(".") == 1:
                 found += [_of_attribute(evaluator, one, frame, depth) for one in definitions]
     summed = _together(found)
-    by_others = any(
-        method.words & _ADDING for method in cls.methods.values()
-    )  # than by a layer in an attribute
+    # than by a layer in an attribute
+    by_others = any(method.words & _ADDING for method in cls.methods.values())
     if summed.is_none and (by_others or not plain):
         return Weight(0, False)
     return summed
@@ -216,9 +215,8 @@ def _of_transformer(evaluator: Evaluator, node: ast.Call, frame: Frame) -> Weigh
             return Weight(0, False)
         given.append(value)
     width, _, encoders, decoders, between = given
-    return Weight(
-        encoders * width * (4 * width + 2 * between) + decoders * width * (8 * width + 2 * between), True
-    )
+    encoded, decoded = 4 * width + 2 * between, 8 * width + 2 * between  # of a layer, times its width
+    return Weight(width * (encoders * encoded + decoders * decoded), True)
 
 
 def _repeated(one: Weight, times: int | None) -> Weight:

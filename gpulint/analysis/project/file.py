@@ -12,9 +12,8 @@ from typing import Any
 from gpulint.analysis.syntax.flow import Flow
 from gpulint.analysis.syntax.nodes import last_name, parameters
 
-_BRACKETS = re.compile(
-    r"([(\[{])(?:[^()\[\]{}]|[(\[{]…[)\]}])+([)\]}])"
-)  # with none in them, or none that is full
+# With none in them, or none that is full.
+_BRACKETS = re.compile(r"([(\[{])(?:[^()\[\]{}]|[(\[{]…[)\]}])+([)\]}])")
 
 
 def quoted(code: str, limit: int) -> str:

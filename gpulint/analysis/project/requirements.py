@@ -75,9 +75,8 @@ def _imports(tree: ast.Module) -> Iterator[str]:
 def told_torch(project: Sources | None, filename: str) -> tuple[int, int] | None:
     """The newest version that the project's README speaks of; None where it names none."""
     texts = project.beside(filename, _PROSE) if project is not None else []
-    return max(
-        ((int(major), int(minor)) for text in texts for major, minor in _TOLD.findall(text)), default=None
-    )
+    found = (each for text in texts for each in _TOLD.findall(text))
+    return max(((int(major), int(minor)) for major, minor in found), default=None)
 
 
 def _requirements(project: Sources | None, filename: str) -> list[str]:

@@ -277,10 +277,9 @@ class Flow:
         if definition.statement not in self.blocks:
             return False
         denied = {(text, not held) for text, held in facts}
-        conditions = self.conditions(definition.statement)
-        return any(
-            self._is_steady(one) for one, held in conditions if not denied.isdisjoint(facts_of(one, held))
-        )
+        several = self.conditions(definition.statement)
+        denying = (one for one, held in several if not denied.isdisjoint(facts_of(one, held)))
+        return any(map(self._is_steady, denying))
 
     def _is_steady(self, test: Any) -> bool:
         """Whether all that a condition names is given once: as a parameter, outside, or before any loop. What an object of its own
