@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import File, Function, quoted
-from gpulint.analysis.project.program import Program, Sources
+from gpulint.analysis.project.program import Kept, Program, Sources
 from gpulint.analysis.project.test_code import is_test_file
 from gpulint.analysis.queries.multiplicity import Multiplicity
 from gpulint.analysis.queries.steps import Steps
@@ -37,7 +37,7 @@ class Parsed(Protocol):
 class Surrounding(Sources, Protocol):
     """The project around a file. `engine` is what files linted before have left for the next."""
 
-    parsed: dict[str, tuple[bytes, File | None]]
+    parsed: Kept
     engine: Engine | None
 
     def root_of(self, filename: str) -> str:

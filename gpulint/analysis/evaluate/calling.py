@@ -68,9 +68,11 @@ class Calling:
         method = self._evaluator.method(target.ref, "__call__") if kind == "object" else None
         if method is not None:
             return self.project(method, node, frame, target)
-        if target.full_name:
-            return self._library(target.full_name, node, frame)
-        return self._unseen(node, frame, target)
+        row = self._evaluator.table.function(target.full_name) if target.full_name else None
+        if row is not None:
+            base = self.all_given(node, frame) if row.gives in _BY_GIVEN else UNKNOWN
+            return self._by_row(row, base, node, frame)
+        return self._unseen(node, frame, UNKNOWN if target.full_name else target)
 
     def _base_of(self, frame: Frame) -> Value:
         cls = frame.function.cls
@@ -349,13 +351,6 @@ class Calling:
         return Value("array", device="host")
 
     # -- libraries
-
-    def _library(self, full: str, node: ast.Call, frame: Frame) -> Value:
-        row = self._evaluator.table.function(full)
-        if row is None:
-            return self._unseen(node, frame, Value("library", ref=full))
-        base = self.all_given(node, frame) if row.gives in _BY_GIVEN else UNKNOWN
-        return self._by_row(row, base, node, frame)
 
     def _by_row(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         """What a row of the table says of a call; `base` is the object, or what the arguments have in common."""

@@ -464,11 +464,8 @@ class Evaluator:
         if flow.yields:
             given = [self.value_of(one.value, frame) for one in flow.yields if one.value is not None]
             return Value("list", origins=frozenset({(flow.yields[0], frame)}), receiver=join(given))
-        values = [
-            self.value_of(one.value, frame) if one.value is not None else NONE
-            for one in flow.returns
-            if one not in flow.unreachable and not self.is_dead(one, frame)
-        ]
+        reached = (one.value for one in flow.returns if not self.is_dead(one, frame))
+        values = [self.value_of(one, frame) if one is not None else NONE for one in reached]
         if flow.falls_through:
             values.append(NONE)
         return join(values) if values else UNKNOWN
@@ -556,11 +553,9 @@ class Evaluator:
         return Value(kind, origins=frozenset({(node, frame)}))  # type: ignore[arg-type]
 
     def _dict(self, node: ast.Dict, frame: Frame) -> Value:
-        parts = tuple(
-            (key.value, self.value_of(value, frame))
-            for key, value in zip(node.keys, node.values, strict=True)
-            if isinstance(key, ast.Constant)
-        )
+        pairs = zip(node.keys, node.values, strict=True)
+        named = ((key.value, value) for key, value in pairs if isinstance(key, ast.Constant))
+        parts = tuple((key, self.value_of(value, frame)) for key, value in named)
         return Value("dict", parts=parts, origins=frozenset({(node, frame)}))
 
     def _inner(self, node: Any, frame: Frame) -> Value:
@@ -842,11 +837,8 @@ class Evaluator:
         fields = self.declared_fields(cls)
         if name not in fields:
             return None
-        values = [
-            self.value_of(given, frame)
-            for call, frame in base.calls
-            if (given := argument(call, fields.index(name), name)) is not None
-        ]
+        given = ((argument(call, fields.index(name), name), frame) for call, frame in base.calls)
+        values = [self.value_of(one, frame) for one, frame in given if one is not None]
         return join(values) if values else None
 
     def _declared_field(self, cls: Class, name: str) -> Value | None:

@@ -133,12 +133,10 @@ class Names:
     def _elsewhere(self, found: Bound) -> list[Value]:
         """What functions give a module's name by `global`."""
         name = found.definitions[0].key
-        return [
-            self._evaluator.definition(one, self._evaluator.root(function))
-            for function in found.file.functions
-            if "global" in function.words and name in function.words and name in function.flow.elsewhere
-            for one in function.flow.definitions.get(name, ())
-        ]
+        named = (one for one in found.file.functions if "global" in one.words and name in one.words)
+        frames = (self._evaluator.root(one) for one in named if name in one.flow.elsewhere)
+        made = ((one, frame) for frame in frames for one in frame.flow.definitions.get(name, ()))
+        return [self._evaluator.definition(*one) for one in made]
 
     # -- parameters
 

@@ -51,15 +51,14 @@ class Bound:
     definitions: tuple[Definition, ...]
 
 
+Kept = dict[str, tuple[bytes, File | None]]  # files by path, with their bytes
 Named = File | Function | Class | Bound
 
 
 class Program:
     """What is known of the program that a file is of. `kept` are files read before, by path, with their bytes."""
 
-    def __init__(
-        self, file: File, sources: Sources | None, kept: dict[str, tuple[bytes, File | None]]
-    ) -> None:
+    def __init__(self, file: File, sources: Sources | None, kept: Kept) -> None:
         self.sources = sources
         self._kept = kept
         self._files: dict[str, File | None] = {os.path.abspath(file.path): file}

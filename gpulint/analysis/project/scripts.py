@@ -24,13 +24,9 @@ def console_scripts(project: Sources | None, filename: str) -> frozenset[str]:
     texts = project.beside(filename, PROJECT_FILES) if project is not None else ()
     parts = PurePath(filename).with_suffix("").parts
     module = parts[:-1] if parts[-1] == "__init__" else parts
-    return frozenset(
-        function
-        for text in texts
-        if "scripts" in text
-        for dotted, function in _scripts(text)
-        if module[-len(wanted := tuple(dotted.split("."))) :] == wanted
-    )
+    named = (one for text in texts if "scripts" in text for one in _scripts(text))
+    split = ((tuple(dotted.split(".")), function) for dotted, function in named)
+    return frozenset(function for wanted, function in split if module[-len(wanted) :] == wanted)
 
 
 @lru_cache(maxsize=64)
