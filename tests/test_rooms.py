@@ -94,16 +94,16 @@ FLOORS: dict[str, set[str]] = {
 
 # The most lines of code, comments and docstrings left out, that a room of the engine may have: they only go down.
 BUDGETS = {
-    ANALYSIS: 145,
-    f"{ANALYSIS}.syntax": 700,
-    f"{ANALYSIS}.project": 680,
+    ANALYSIS: 139,
+    f"{ANALYSIS}.syntax": 698,
+    f"{ANALYSIS}.project": 649,
     f"{ANALYSIS}.domain": 125,
-    f"{ANALYSIS}.evaluate": 3_179,
-    f"{ANALYSIS}.models": 235,
+    f"{ANALYSIS}.evaluate": 3_014,
+    f"{ANALYSIS}.models": 234,
     f"{ANALYSIS}.queries": 4_915,
     RULES: 6_514,
 }
-MOST_OF_READING = 16_493  # all of them together; 16,000 is the aim
+MOST_OF_READING = 16_288  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 

@@ -35,8 +35,6 @@ class Graph(IntEnum):
 
 
 class _Unset:
-    __slots__ = ()
-
     def __repr__(self) -> str:
         return "UNSET"
 
@@ -124,9 +122,8 @@ NUMBER: Final = Value("number", device="host", size="scalar")
 TEXT: Final = Value("text")
 
 # Kinds that say more than others, where ways differ: what may be None is what it is else.
-_SAYS_LEAST: Final = {
-    kind: at for at, kind in enumerate("bottom none unknown number text context library".split())
-}
+_LEAST: Final = "bottom none unknown number text context library".split()
+_SAYS_LEAST: Final = {kind: at for at, kind in enumerate(_LEAST)}
 
 
 def join(values: Iterable[Value]) -> Value:
@@ -175,8 +172,7 @@ def _joined_parts(a: Value, b: Value) -> tuple[Any, ...] | None:
     if a.parts is None or b.parts is None:
         return a.parts or b.parts if a.kind in ("dict", "list") else None
     if a.kind == "tuple":  # what only one of them has stays what it is there
-        pairs = zip_longest(a.parts, b.parts, fillvalue=BOTTOM)
-        return tuple(join((one, other)) for one, other in pairs)
+        return tuple(map(join, zip_longest(a.parts, b.parts, fillvalue=BOTTOM)))
     if a.kind == "dict":
         found = dict(a.parts)
         found |= {key: join((found.get(key, BOTTOM), value)) for key, value in b.parts}

@@ -121,8 +121,8 @@ class Calling:
     def forward(self, target: Value, node: Any, frame: Frame) -> Value:
         """What a network gives for what it is given."""
         site = frozenset({(node, frame)})
-        methods = (self._evaluator.method(target.ref, name) for name in ("forward", "__call__"))
-        method = next((one for one in methods if one is not None), None)
+        method_of = self._evaluator.method
+        method = method_of(target.ref, "forward") or method_of(target.ref, "__call__")
         if method is not None and isinstance(node, ast.Call):
             found = self.project(method, node, frame, target)
             if found.graph is Graph.LIVE and found.kind == "tensor":
@@ -138,13 +138,11 @@ class Calling:
             return found.assuming(*given.assumptions)
         off = self._evaluator.grad_is_off(node, frame)
         graph, origins = Graph.NONE if off else Graph.LIVE, given.origins if off else site | given.origins
-        device: Device = "cuda" if self._is_given_on_gpu(node, frame) else "?"
-        return Value("tensor", graph, device, "batch", origins=origins, assumptions=target.assumptions)
-
-    def _is_given_on_gpu(self, node: Any, frame: Frame) -> bool:
-        """Whether what a network is given is on a GPU: that goes through none that is not."""
+        # on a GPU where something that it is given is: that goes through none that is not
         values = self._each_given(node, frame)
-        return any(one.device == "cuda" and one.kind in ("tensor", "unknown") for one in values)
+        on_gpu = any(one.device == "cuda" and one.kind in ("tensor", "unknown") for one in values)
+        device: Device = "cuda" if on_gpu else "?"
+        return Value("tensor", graph, device, "batch", origins=origins, assumptions=target.assumptions)
 
     def _reduces(self, target: Value) -> bool:
         """Whether a loss gives one number."""
@@ -701,10 +699,9 @@ class Calling:
 
     def entered_context(self, value: Value, node: Any, frame: Frame) -> Value:
         """What `with … as x` binds."""
-        if value.kind == "object" and isinstance(value.ref, Class):
-            method = self._evaluator.method(value.ref, "__enter__")
-            if method is not None:
-                return self._evaluator.returned(self._evaluator.root(method))
+        method = self._evaluator.method(value.ref, "__enter__") if value.kind == "object" else None
+        if method is not None:
+            return self._evaluator.returned(self._evaluator.root(method))
         if value.kind == "context":
             return value.receiver if isinstance(value.receiver, Value) else UNKNOWN
         return value

@@ -287,15 +287,14 @@ class Names:
         return self._of_library_type(found).but(origins=origin)
 
     def _of_library_type(self, full: str) -> Value:
-        if full in ("torch.Tensor", "torch.FloatTensor"):
+        row = self._evaluator.table.function(full)
+        is_tensor = full in ("torch.Tensor", "torch.FloatTensor")
+        if is_tensor or (row is not None and row.does == "annotates"):
             return Value("tensor", graph=Graph.MAY)
         if full.endswith("optim.Optimizer"):
             return Value("optimizer")
-        row = self._evaluator.table.function(full)
         if row is not None and row.gives in ("module", "optimizer", "loader", "scaler", "scheduler"):
             return Value(row.gives)  # type: ignore[arg-type]
-        if row is not None and row.does == "annotates":
-            return Value("tensor", graph=Graph.MAY)
         return UNKNOWN
 
     # -- roles

@@ -526,10 +526,8 @@ class _Binder:
     def _leave(self, region: Region) -> None:
         """Go on outside of a loop: what the loop defines is merged, all else is as it was before."""
         assert self.env is not None
-        keys = dict(region.entry.keys)
         touched = {key for end in (*region.ends, self.env) for key in end.keys}
-        for key in touched:
-            keys[key] = self.env.get(key)
+        keys = region.entry.keys | {key: self.env.get(key) for key in touched}
         self.env = Environment(keys, region.entry.region)
 
     def with_block(self, node: Any) -> None:
@@ -545,8 +543,9 @@ class _Binder:
         assert self.env is not None  # where a statement begins
         first, handled = len(self.flow.order), self.env.copy()
         self.arm(node, "body", node.body)
-        for found in self._defined_since(first):
-            handled.keys[found.key] = (*handled.get(found.key), found)
+        for found in (one for several in self.flow.definitions.values() for one in several):
+            if self.flow.order.get(found.statement, -1) >= first:
+                handled.keys[found.key] = (*handled.get(found.key), found)
         self.arm(node, "orelse", node.orelse)
         after: Environment | None = self.env
         for handler in node.handlers:
@@ -562,10 +561,6 @@ class _Binder:
         self.arm(node, "finally", node.finalbody)
         if after is None:
             self.env = None
-
-    def _defined_since(self, first: int) -> list[Definition]:
-        found = (one for several in self.flow.definitions.values() for one in several)
-        return [one for one in found if self.flow.order.get(one.statement, -1) >= first]
 
     def match(self, node: ast.Match) -> None:
         self.part(node.subject, node)
