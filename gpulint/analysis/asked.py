@@ -4,7 +4,6 @@ kept for the files that are linted next."""
 from __future__ import annotations
 
 import ast
-import itertools
 import os
 from collections.abc import Iterator
 from functools import cached_property
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import File, Function, quoted
-from gpulint.analysis.project.program import Program, Sources
+from gpulint.analysis.project.program import Kept, Program, Sources
 from gpulint.analysis.project.test_code import is_test_file
 from gpulint.analysis.queries.multiplicity import Multiplicity
 from gpulint.analysis.queries.steps import Steps
@@ -38,7 +37,7 @@ class Parsed(Protocol):
 class Surrounding(Sources, Protocol):
     """The project around a file. `engine` is what files linted before have left for the next."""
 
-    parsed: dict[str, tuple[bytes, File | None]]
+    parsed: Kept
     engine: Engine | None
 
     def root_of(self, filename: str) -> str:
@@ -109,9 +108,8 @@ class Asked:
     def __init__(self, trees: Parsed, filename: str, project: Surrounding | None) -> None:
         self._trees, self.filename = trees, filename
         self._project = project
-        self._engine, self.file = _engine_for(
-            File(os.path.abspath(filename), trees.text, trees.tree), project
-        )
+        file = File(os.path.abspath(filename), trees.text, trees.tree)
+        self._engine, self.file = _engine_for(file, project)
         self.program, self.evaluator = self._engine.program, self._engine.evaluator
         self.steps, self.multiplicity = self._engine.steps, self._engine.multiplicity
 
@@ -130,7 +128,7 @@ class Asked:
         frame of its function."""
         for function in self.file.parts if full.rpartition(".")[2] in self.file.words else ():
             frame = self.root(function)
-            for call in itertools.chain.from_iterable(frame.flow.calls.values()):
+            for call in frame.flow.every_call:
                 if self.evaluator.value_of(call.func, frame).ref == full:
                     yield call, frame
 
@@ -141,10 +139,8 @@ class Asked:
     def path_of(self, node: ast.AST) -> str:
         """The other file that a node stands in; empty where it is this one's."""
         for file in self.program.files:
-            if file is not self.file and any(
-                "flow" in one.__dict__ and (node in one.flow.parents or node in one.flow.blocks)
-                for one in (file.body, *file.functions)
-            ):
+            flows = (one.flow for one in (file.body, *file.functions) if "flow" in one.__dict__)
+            if file is not self.file and any(node in one.parents or node in one.blocks for one in flows):
                 return file.path
         return ""
 
@@ -184,9 +180,8 @@ class Asked:
             scope = scope.parent or self.file.body
         own, taken = scope, set[str]()  # names of other things further in
         while scope is not None:
-            by = (
-                None if scope.is_module and scope is not own else at
-            )  # by when: what a function names is there when it is called
+            # by when: what a function names is there when it is called
+            by = None if scope.is_module and scope is not own else at
             bound = scope.flow.definitions
             for wanted in (f"torch.{name}", "torch"):
                 for key, several in bound.items():

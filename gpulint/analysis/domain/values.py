@@ -35,8 +35,6 @@ class Graph(IntEnum):
 
 
 class _Unset:
-    __slots__ = ()
-
     def __repr__(self) -> str:
         return "UNSET"
 
@@ -82,6 +80,11 @@ class Value:
         return self.but(assumptions=(*self.assumptions, *new)[:MOST_ASSUMPTIONS]) if new else self
 
     @property
+    def without_const(self) -> Value:
+        """The same, whatever number or text it is."""
+        return self if self.const is UNSET else self.but(const=UNSET)
+
+    @property
     def refs(self) -> tuple[Any, ...]:
         """The classes or functions that it may be of, or be."""
         return (self.ref, *self.others)
@@ -119,9 +122,8 @@ NUMBER: Final = Value("number", device="host", size="scalar")
 TEXT: Final = Value("text")
 
 # Kinds that say more than others, where ways differ: what may be None is what it is else.
-_SAYS_LEAST: Final = {
-    kind: at for at, kind in enumerate("bottom none unknown number text context library".split())
-}
+_LEAST: Final = "bottom none unknown number text context library".split()
+_SAYS_LEAST: Final = {kind: at for at, kind in enumerate(_LEAST)}
 
 
 def join(values: Iterable[Value]) -> Value:
@@ -140,7 +142,7 @@ def _joined(a: Value, b: Value) -> Value:
     first, second = (a, b) if _says(a) >= _says(b) else (b, a)
     same = a.kind == b.kind
     if second.kind == "none":
-        return first if first.const is UNSET else first.but(const=UNSET)
+        return first.without_const
     if same and a.kind == "context" and a.ref != b.ref:
         return Value("context", ref="argument")  # it depends on the way which of them is entered
     parts = _joined_parts(a, b) if same and a.parts != b.parts else first.parts
@@ -170,8 +172,7 @@ def _joined_parts(a: Value, b: Value) -> tuple[Any, ...] | None:
     if a.parts is None or b.parts is None:
         return a.parts or b.parts if a.kind in ("dict", "list") else None
     if a.kind == "tuple":  # what only one of them has stays what it is there
-        pairs = zip_longest(a.parts, b.parts, fillvalue=BOTTOM)
-        return tuple(join((one, other)) for one, other in pairs)
+        return tuple(map(join, zip_longest(a.parts, b.parts, fillvalue=BOTTOM)))
     if a.kind == "dict":
         found = dict(a.parts)
         found |= {key: join((found.get(key, BOTTOM), value)) for key, value in b.parts}

@@ -20,11 +20,12 @@ from gpulint.analysis.domain.values import (
     Value,
     join,
 )
-from gpulint.analysis.evaluate.frames import Evaluating, Frame, parameter_for, remembered
+from gpulint.analysis.evaluate.frames import Evaluating, Frame, parameter_for
 from gpulint.analysis.evaluate.names import CALLERS_ASKED, goes_backward
 from gpulint.analysis.models.table import Row
-from gpulint.analysis.project.file import Class, File, Function
-from gpulint.analysis.syntax.nodes import argument, key_of, keyword
+from gpulint.analysis.project.file import Class, File, Function, methods_naming
+from gpulint.analysis.syntax.nodes import argument, arguments, key_of, keyword
+from gpulint.analysis.syntax.remembering import remembering
 
 _STORING = {"append": 0, "add": 0, "appendleft": 0, "insert": 1, "setdefault": 1}
 _EXTENDING = frozenset({"extend", "update", "extendleft"})
@@ -39,7 +40,7 @@ class Calling:
 
     def __init__(self, evaluator: Evaluating) -> None:
         self._evaluator = evaluator
-        self._contents: dict[Any, Value] = {}
+        self.answers: dict[Any, Any] = {}
         self._defaults: dict[File, dict[str, Device]] = {}
 
     def call(self, node: ast.Call, frame: Frame) -> Value:
@@ -67,11 +68,15 @@ class Calling:
         method = self._evaluator.method(target.ref, "__call__") if kind == "object" else None
         if method is not None:
             return self.project(method, node, frame, target)
-        if target.full_name:
-            return self._library(target.full_name, node, frame)
-        if kind == "tensor" and target.assumptions:  # nobody calls one: what was taken to give it has made what gives one
+        row = self._evaluator.table.function(target.full_name) if target.full_name else None
+        if row is not None:
+            base = self.all_given(node, frame) if row.gives in _BY_GIVEN else UNKNOWN
+            return self._by_row(row, base, node, frame)
+        if (
+            kind == "tensor" and target.assumptions
+        ):  # nobody calls one: what was taken to give it has made what gives one
             return target.but(kind="unknown", graph=Graph.MAY, origins=frozenset({(node, frame)}))
-        return self._unseen(node, frame, target)
+        return self._unseen(node, frame, UNKNOWN if target.full_name else target)
 
     def _base_of(self, frame: Frame) -> Value:
         cls = frame.function.cls
@@ -120,8 +125,8 @@ class Calling:
     def forward(self, target: Value, node: Any, frame: Frame) -> Value:
         """What a network gives for what it is given."""
         site = frozenset({(node, frame)})
-        methods = (self._evaluator.method(target.ref, name) for name in ("forward", "__call__"))
-        method = next((one for one in methods if one is not None), None)
+        method_of = self._evaluator.method
+        method = method_of(target.ref, "forward") or method_of(target.ref, "__call__")
         if method is not None and isinstance(node, ast.Call):
             found = self.project(method, node, frame, target)
             if found.graph is Graph.LIVE and found.kind == "tensor":
@@ -137,14 +142,11 @@ class Calling:
             return found.assuming(*given.assumptions)
         off = self._evaluator.grad_is_off(node, frame)
         graph, origins = Graph.NONE if off else Graph.LIVE, given.origins if off else site | given.origins
-        device: Device = "cuda" if self._is_given_on_gpu(node, frame) else "?"
+        # on a GPU where something that it is given is: that goes through none that is not
+        values = self._each_given(node, frame)
+        on_gpu = any(one.device == "cuda" and one.kind in ("tensor", "unknown") for one in values)
+        device: Device = "cuda" if on_gpu else "?"
         return Value("tensor", graph, device, "batch", origins=origins, assumptions=target.assumptions)
-
-    def _is_given_on_gpu(self, node: Any, frame: Frame) -> bool:
-        """Whether what a network is given is on a GPU: that goes through none that is not."""
-        given = _arguments(node) if isinstance(node, ast.Call) else ()
-        values = (self._flat(self._evaluator.value_of(one, frame)) for one in given)
-        return any(one.device == "cuda" and one.kind in ("tensor", "unknown") for one in values)
 
     def _reduces(self, target: Value) -> bool:
         """Whether a loss gives one number."""
@@ -229,23 +231,19 @@ class Calling:
         row = self._evaluator.table.method("tensor", name)
         if row is None:
             return base
-        if row.gives == "number":
-            return NUMBER
-        if row.gives == "array":
-            return Value("array", device="host")
-        if row.gives in ("none", "handle"):
-            return NONE if row.gives == "none" else Value("handle")
+        if row.gives in _CONSTANT:
+            return _CONSTANT[row.gives]
+        if row.gives == "handle":
+            return Value("handle")
         if row.does == "requires grad":
             off = node.args and self._evaluator.value_of(node.args[0], frame).const is False
             if off or name != "requires_grad_":
                 return base.but(graph=Graph.NONE if off else base.graph, kind="tensor")
             made = base.origins or frozenset({(node, frame)})
             return base.but(graph=Graph.LIVE, kind="tensor", origins=made)
-        return self._transferred(row, base, node, frame)
+        return self._transferred(row, base, node, frame, True)
 
-    def _transferred(
-        self, row: Row, base: Value, node: ast.Call, frame: Frame, is_method: bool = True
-    ) -> Value:
+    def _transferred(self, row: Row, base: Value, node: ast.Call, frame: Frame, is_method: bool) -> Value:
         """The value that an operation makes of a tensor, and of what else it is given."""
         keeps = row.graph == "keeps"
         of_form = row.view or row.does == "takes form"  # what else it is given are sizes, places, a type
@@ -356,24 +354,15 @@ class Calling:
 
     # -- libraries
 
-    def _library(self, full: str, node: ast.Call, frame: Frame) -> Value:
-        row = self._evaluator.table.function(full)
-        if row is None:
-            return self._unseen(node, frame, Value("library", ref=full))
-        base = self.all_given(node, frame) if row.gives in _BY_GIVEN else UNKNOWN
-        return self._by_row(row, base, node, frame)
-
     def _by_row(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         """What a row of the table says of a call; `base` is the object, or what the arguments have in common."""
         method = getattr(self, f"_gives_{row.gives.replace(' ', '_')}", None)
         if method is not None:
             return method(row, base, node, frame)  # type: ignore[no-any-return]
-        if row.gives not in _MADE:
+        if (made := _MADE.get(row.gives)) is None:
             return _CONSTANT.get(row.gives, UNKNOWN)
-        device: Device = "host" if row.gives == "loader" else "?"
-        if row.device == "map_location":
-            device = self._mapped(node, frame)
-        return Value(_MADE[row.gives], origins=frozenset({(node, frame)}), device=device)
+        device = self._mapped(node, frame) if row.device == "map_location" else made.device
+        return made.but(origins=frozenset({(node, frame)}), device=device)
 
     def _mapped(self, node: ast.Call, frame: Frame) -> Device:
         where = argument(node, 1, "map_location")
@@ -397,11 +386,9 @@ class Calling:
         held, own = self._evaluator.value_of(node, frame), getattr(frame.function.node, "args", None)
         if own is None or (own.kwarg, frame) not in held.origins:
             return dict(held.parts or ()).get(name, UNKNOWN) if held.kind == "dict" else UNKNOWN
-        found: Value | None = remembered(
-            frame.memo, ("starred", name), UNKNOWN, lambda: self._by_callers(name, frame)
-        )
-        return found
+        return self._by_callers(name, frame)
 
+    @remembering(UNKNOWN)
     def _by_callers(self, name: str, frame: Frame) -> Value | None:
         sites = [(frame.call, frame.caller)] if frame.caller is not None else None
         sites = sites or [(one.call, one.frame) for one in self._evaluator.callers(frame.function)]
@@ -424,9 +411,6 @@ class Calling:
         if not live:
             return Value("tensor", device=device)
         return Value("tensor", Graph.LIVE, device, origins=frozenset({(node, frame)}))
-
-    def _gives_parameter(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
-        return Value("parameter", graph=Graph.LIVE, origins=frozenset({(node, frame)}))
 
     def _gives_gradients(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         """`torch.autograd.grad`: with a graph of their own where they are to be differentiated again."""
@@ -457,7 +441,7 @@ class Calling:
         return base
 
     def _gives_argument(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
-        return self._evaluator.value_of(node.args[0], frame).but(const=UNSET) if node.args else UNKNOWN
+        return self._evaluator.value_of(node.args[0], frame).without_const if node.args else UNKNOWN
 
     def _gives_arguments(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         if len(node.args) == 1:
@@ -477,15 +461,14 @@ class Calling:
 
     def _gives_named(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         """A dict, by the names of arguments, of another one, or of pairs."""
-        named = tuple(
-            (one.arg, self._evaluator.value_of(one.value, frame)) for one in node.keywords if one.arg
-        )
+        given = (one for one in node.keywords if one.arg)
+        named = tuple((one.arg, self._evaluator.value_of(one.value, frame)) for one in given)
         found = Value("dict", origins=frozenset({(node, frame)}), parts=named or None)
         if not node.args:
             return found
-        given = self._evaluator.value_of(node.args[0], frame)
-        pair = self._evaluator.element(given)
-        if given.kind == "list" and pair.kind == "tuple":
+        first = self._evaluator.value_of(node.args[0], frame)
+        pair = self._evaluator.element(first)
+        if first.kind == "list" and pair.kind == "tuple":
             return found.but(receiver=self._evaluator.element(pair, 1))
         return self._with_all_of(node.args[0], node, frame)
 
@@ -504,10 +487,10 @@ class Calling:
 
     def _gives_empty_dict(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         made = self._evaluator.value_of(node.args[0], frame) if node.args else UNKNOWN
+        origins, entry = frozenset({(node, frame)}), None
         if made.kind == "class" and isinstance(made.ref, Class):  # `defaultdict(Meter)`
-            entry = self._evaluator.instance(made.ref).but(origins=frozenset({(node, frame)}))
-            return Value("dict", origins=frozenset({(node, frame)}), receiver=entry)
-        return Value("dict", origins=frozenset({(node, frame)}))
+            entry = self._evaluator.instance(made.ref).but(origins=origins)
+        return Value("dict", origins=origins, receiver=entry)
 
     def _gives_record(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         """`namedtuple("Step", "loss value")`: a class with these fields."""
@@ -518,7 +501,7 @@ class Calling:
 
     def _gives_sum(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         summed = self._evaluator.value_of(node.args[0], frame) if node.args else None
-        return self._evaluator.element(summed).but(const=UNSET) if summed is not None else NUMBER
+        return self._evaluator.element(summed).without_const if summed is not None else NUMBER
 
     def _gives_element(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         if isinstance(node.func, ast.Attribute):
@@ -530,9 +513,7 @@ class Calling:
 
     def _gives_elements(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         if base.kind == "dict" and base.parts:
-            contained = self._evaluator.element(base.but(parts=None))
-            inside = join((*(one for _, one in base.parts), contained))
-            return Value("list", receiver=inside, origins=base.origins)
+            return Value("list", receiver=self._evaluator.any_entry(base), origins=base.origins)
         element = self._evaluator.element(base)
         return Value("list", receiver=element, origins=base.origins, graph=element.graph)
 
@@ -549,9 +530,6 @@ class Calling:
     def _gives_enumerate(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         first = self._evaluator.value_of(node.args[0], frame) if node.args else UNKNOWN
         return Value("list", receiver=Value("tuple", parts=(NUMBER, self._evaluator.element(first))))
-
-    def _gives_dict(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
-        return Value("dict", origins=frozenset({(node, frame)}), receiver=UNKNOWN)
 
     def _gives_module_and_transform(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         parts = (Value("module", origins=frozenset({(node, frame)})), UNKNOWN, UNKNOWN)
@@ -593,7 +571,8 @@ class Calling:
             return Value("unknown", graph=Graph.LIVE, origins=frozenset({(node, frame)}))
         if given.graph is Graph.NONE:
             return Value("unknown", origins=frozenset({(node, frame)}))
-        guess = Assumption(f"what `{_spelled(node.func)}` gives is not seen", node)
+        name = key_of(node.func) or getattr(node.func, "attr", "the call")
+        guess = Assumption(f"what `{name}` gives is not seen", node)
         found = Value("unknown", Graph.MAY, origins=given.origins, assumptions=given.assumptions)
         return found.assuming(guess)
 
@@ -609,14 +588,17 @@ class Calling:
 
     def all_given(self, node: Any, frame: Frame) -> Value:
         """What the arguments of a call have in common: the graph of any."""
-        if not isinstance(node, ast.Call):
-            return UNKNOWN
-        values = [self._flat(self._evaluator.value_of(one, frame)) for one in _arguments(node)]
+        values = self._each_given(node, frame)
         with_graph = [one for one in values if one.graph]
         if with_graph:
             return join(with_graph)
         tensors = [one for one in values if one.kind in ("tensor", "parameter")]
         return tensors[0] if tensors else UNKNOWN
+
+    def _each_given(self, node: Any, frame: Frame) -> list[Value]:
+        given = arguments(node) if isinstance(node, ast.Call) else ()
+        several = (one.value if isinstance(one, ast.Starred) else one for one in given)
+        return [self._flat(self._evaluator.value_of(one, frame)) for one in several]
 
     def _flat(self, value: Value) -> Value:
         """A value, or what is in it where it is a list of values."""
@@ -634,13 +616,10 @@ class Calling:
         key = index if isinstance(index, str) or (isinstance(index, int) and many) else None
         return join(self._stored_in(origin, key) for origin in value.origins) if value.origins else UNKNOWN
 
-    def _stored_in(self, origin: Any, key: str | int | None) -> Value:
-        def joined() -> Value:
-            node, frame = origin
-            found = self.items(node, frame, key)
-            return join(found) if found else UNKNOWN
-
-        return remembered(self._contents, (origin, key), BOTTOM, joined)  # type: ignore[no-any-return]
+    @remembering(BOTTOM)
+    def _stored_in(self, origin: tuple[Any, Frame | None], key: str | int | None) -> Value:
+        found = self.items(*origin, key)
+        return join(found) if found else UNKNOWN
 
     def items(self, node: Any, frame: Frame | None, wanted: str | int | None = None) -> list[Value]:
         """What is put into the list or dict that a node makes, each by itself: all of it, or what goes by a key, or stands at a number."""
@@ -655,9 +634,8 @@ class Calling:
             found += [self._evaluator.value_of(one, frame) for one in likely]
         for key, where in self._keys_of(node, frame):
             found += self._put_in(key, where, wanted)
-        as_displayed = len(found) == len(elements) and not any(
-            isinstance(one, ast.Starred) for one in elements
-        )
+        starred = any(isinstance(one, ast.Starred) for one in elements)
+        as_displayed = len(found) == len(elements) and not starred
         return found[at : at + 1] if at is not None and as_displayed and 0 <= at < len(found) else found
 
     def _keys_of(self, node: Any, frame: Frame) -> Iterator[tuple[str, Frame]]:
@@ -668,9 +646,8 @@ class Calling:
         if isinstance(above, ast.Tuple):  # `total, losses = 0, []`
             given = [one.key for one in flow.given.get(above, ()) if one.path == (above.elts.index(node),)]
         if not given:
-            given = [
-                key for key, several in flow.definitions.items() if any(one.node is node for one in several)
-            ]
+            made = flow.definitions.items()
+            given = [key for key, several in made if any(one.node is node for one in several)]
         for key in given:
             yield key, frame
             yield from self._handed(key, frame)
@@ -681,10 +658,9 @@ class Calling:
                     if key in other.words and key not in other.flow.definitions:
                         yield key, self._evaluator.root(other)
             if name and function.cls is not None and own == function.self_name:
-                for cls in self._evaluator.program.lineage(function.cls):
-                    for method in cls.methods.values() if isinstance(cls, Class) else ():
-                        if name in method.words and method is not function and method.takes_self:
-                            yield f"{method.self_name}.{name}", self._evaluator.root(method)
+                for method, its_key in methods_naming(self._evaluator.program.lineage(function.cls), name):
+                    if method is not function:
+                        yield its_key, self._evaluator.root(method)
 
     def _handed(self, key: str, frame: Frame) -> Iterator[tuple[str, Frame]]:
         """The parameters of functions, and no methods, that a key is given for: they may put something into it."""
@@ -727,10 +703,9 @@ class Calling:
 
     def entered_context(self, value: Value, node: Any, frame: Frame) -> Value:
         """What `with … as x` binds."""
-        if value.kind == "object" and isinstance(value.ref, Class):
-            method = self._evaluator.method(value.ref, "__enter__")
-            if method is not None:
-                return self._evaluator.returned(self._evaluator.root(method))
+        method = self._evaluator.method(value.ref, "__enter__") if value.kind == "object" else None
+        if method is not None:
+            return self._evaluator.returned(self._evaluator.root(method))
         if value.kind == "context":
             return value.receiver if isinstance(value.receiver, Value) else UNKNOWN
         return value
@@ -740,13 +715,6 @@ def begun_by(text: Value) -> Value:
     """A text that begins as another one does, which may name a place: `"cuda:%d" % rank`."""
     begins = text.device == "cuda" or (isinstance(text.const, str) and text.const.startswith("cuda"))
     return TEXT.but(device="cuda") if text.kind == "text" and begins else TEXT
-
-
-def _arguments(node: ast.Call) -> Iterator[Any]:
-    for one in node.args:
-        yield one.value if isinstance(one, ast.Starred) else one
-    for named in node.keywords:
-        yield named.value
 
 
 def gives_pair(evaluator: Evaluating, row: Row, node: ast.Call, frame: Frame, is_method: bool) -> bool:
@@ -788,17 +756,14 @@ def _texts(node: Any) -> list[str]:
     return [name for one in several for name in str(one).replace(",", " ").split() if name.isidentifier()]
 
 
-def _spelled(node: Any) -> str:
-    key = key_of(node)
-    return key if key is not None else getattr(node, "attr", "the call")
-
-
 _BY_GIVEN = frozenset("tensor/pair/pair or one/receiver/gradients/text/element/elements/pairs".split("/"))
 _CONSTANT: dict[str, Value] = {
     "number": NUMBER, "numbers": Value("list", receiver=NUMBER), "none": NONE, "array": Value("array", device="host"),
 }  # fmt: skip
 # What is known by where it is made.
-_MADE: dict[str, Any] = {"trainer": "unknown", "settings": "unknown", "empty list": "list"} | {
-    kind: kind
-    for kind in "module optimizer scheduler scaler loader accelerator handle logger clock loaded unknown".split()
-}
+_MADE: dict[str, Value] = {
+    "trainer": UNKNOWN, "settings": UNKNOWN, "unknown": UNKNOWN, "empty list": Value("list"), "dict": Value("dict", receiver=UNKNOWN),
+    "parameter": Value("parameter", graph=Graph.LIVE), "loader": Value("loader", device="host"), "module": Value("module"),
+    "optimizer": Value("optimizer"), "scheduler": Value("scheduler"), "scaler": Value("scaler"), "accelerator": Value("accelerator"),
+    "handle": Value("handle"), "logger": Value("logger"), "clock": Value("clock"), "loaded": Value("loaded"),
+}  # fmt: skip

@@ -14,7 +14,7 @@ from gpulint.analysis.domain.values import PAIR, Value
 from gpulint.analysis.evaluate.calling import gives_pair
 from gpulint.analysis.evaluate.frames import Evaluating, Frame, given_for, parameter_for
 from gpulint.analysis.models.table import Row
-from gpulint.analysis.project.file import Class, Function
+from gpulint.analysis.project.file import Class, Function, methods_naming
 from gpulint.analysis.syntax.flow import ENTRY, Definition
 from gpulint.analysis.syntax.nodes import COMPREHENSIONS, constant_index, key_of
 
@@ -26,6 +26,8 @@ PARAMETERS: Final = "#"  # the parameters of a network that is followed, not the
 _REARRANGED: Final = frozenset(
     "container named chained filtered enumerate zip elements pairs mapped argument arguments sum element".split()
 )
+# Of indices, keys and names of attributes: from what is used to the value that is followed.
+Path = tuple[Any, ...]
 # `graph`: what gradients flow through; `object`: one and the same thing, under whatever name; `storage`: what keeps its memory, or
 # that of something in it.
 Track = Literal["graph", "object", "storage"]
@@ -44,14 +46,12 @@ class Use:
     node: Any
     frame: Frame
     name: str = ""
-    path: tuple[Any, ...] = ()
+    path: Path = ()
     owner: Any = None
     row: Row | None = None
 
 
-def consumers(
-    evaluator: Evaluating, node: Any, frame: Frame, track: Track, path: tuple[Any, ...] = ()
-) -> list[Use]:
+def consumers(evaluator: Evaluating, node: Any, frame: Frame, track: Track, path: Path = ()) -> list[Use]:
     """The uses of what an expression gives, in the order in which they are found."""
     worklist = _Worklist(evaluator, track)
     worklist.push(node, frame, path)
@@ -75,7 +75,7 @@ def goes_backward_by(evaluator: Evaluating, function: Function) -> bool:
     return any(row is not None and row.does == "backward" for row in rows)
 
 
-_Place = tuple[Any, Frame, tuple[Any, ...]]
+_Place = tuple[Any, Frame, Path]
 _Stepped = tuple[list[_Place], list[Use]]
 
 
@@ -111,7 +111,7 @@ class _Worklist:
                     queue.append(one)
         return found
 
-    def stepped(self, node: Any, frame: Frame, path: tuple[Any, ...]) -> _Stepped:
+    def stepped(self, node: Any, frame: Frame, path: Path) -> _Stepped:
         """Where a value goes on from a place, and how it is used there: whatever it is that comes along, so found once."""
         self.queue, self.found, self.seen = [], [], set()
         self.step(node, frame, path)
@@ -121,7 +121,7 @@ class _Worklist:
             frame.memo[self.track, node, path] = known
         return known
 
-    def push(self, node: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+    def push(self, node: Any, frame: Frame, path: Path) -> None:
         at = (node, frame, path)
         if at not in self.seen and len(path) <= 3:
             self.seen.add(at)
@@ -132,14 +132,14 @@ class _Worklist:
         role: Role,
         node: Any,
         frame: Frame,
-        path: tuple[Any, ...],
+        path: Path,
         name: str = "",
         owner: Any = None,
         row: Row | None = None,
     ) -> None:
         self.found.append(Use(role, node, frame, name, path, owner, row))
 
-    def step(self, node: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+    def step(self, node: Any, frame: Frame, path: Path) -> None:
         if self.evaluator.is_dead(node, frame):
             return
         above = frame.flow.parents.get(node)
@@ -149,13 +149,13 @@ class _Worklist:
         elif isinstance(above, COMPREHENSIONS):
             self.push(above, frame, (ANY, *path))
         elif isinstance(above, ast.stmt):
-            self.use("tested", node, frame, path)
+            self.use(_STATEMENTS.get(above.__class__, "tested"), node, frame, path)
         else:
             self.use("given", node, frame, path, type(above).__name__)
 
     # -- definitions
 
-    def definitions(self, value: Any, frame: Frame, path: tuple[Any, ...], kinds: tuple[str, ...]) -> None:
+    def definitions(self, value: Any, frame: Frame, path: Path, kinds: tuple[str, ...]) -> None:
         for one in frame.flow.given.get(value, ()):
             if one.kind not in kinds or (one.kind == "loop" and not path and self.track == "object"):
                 continue  # what is in it, not itself
@@ -163,7 +163,7 @@ class _Worklist:
             if rest is not None:
                 self.definition(one, frame, rest)
 
-    def definition(self, definition: Definition, frame: Frame, path: tuple[Any, ...]) -> None:
+    def definition(self, definition: Definition, frame: Frame, path: Path) -> None:
         """Go on with the uses of a key that a definition reaches, in closures and other methods too."""
         key, flow = definition.key, frame.flow
         if self.track != "graph":
@@ -182,20 +182,16 @@ class _Worklist:
         else:
             self.closures(key, frame, path)
 
-    def attribute(self, cls: Class, name: str, path: tuple[Any, ...], frame: Frame) -> None:
+    def attribute(self, cls: Class, name: str, path: Path, frame: Frame) -> None:
         """The uses of an attribute in all methods of its class and of those that derive from it; in the method that sets it only where
         the same caller calls it."""
         program = self.evaluator.program
-        classes = [one for one in program.lineage(cls) if isinstance(one, Class)]
-        for one in (*classes, *program.subclasses(cls)):
-            for method in one.methods.values():
-                if name not in method.words or not method.takes_self:
-                    continue
-                frames = self.beside(frame) if method is frame.function else [self.evaluator.root(method)]
-                for use in method.flow.uses.get(f"{method.self_name}.{name}", ()):
-                    if path or ENTRY in method.flow.reaching(use) or method.name == frame.function.name:
-                        for where in frames:
-                            self.push(use, where, path)
+        for method, key in methods_naming((*program.lineage(cls), *program.subclasses(cls)), name):
+            frames = self.beside(frame) if method is frame.function else [self.evaluator.root(method)]
+            for use in method.flow.uses.get(key, ()):
+                if path or ENTRY in method.flow.reaching(use) or method.name == frame.function.name:
+                    for where in frames:
+                        self.push(use, where, path)
         self.from_outside(cls, name, path)
 
     def beside(self, frame: Frame) -> list[Frame]:
@@ -207,7 +203,7 @@ class _Worklist:
         others = (self.evaluator.enter(function, one.call, caller, frame.receiver) for one in sites)
         return [frame, *(one for one in others if one is not None and one is not frame)]
 
-    def from_outside(self, cls: Class, name: str, path: tuple[Any, ...]) -> None:
+    def from_outside(self, cls: Class, name: str, path: Path) -> None:
         """The uses of an attribute by others: `trainer.losses`."""
         others = (one for one in (cls.file.body, *cls.file.functions) if one.cls is not cls)
         for function in (one for one in others if name in one.words):
@@ -216,7 +212,7 @@ class _Worklist:
                 if self.evaluator.value_of(use.value, frame).ref is cls:
                     self.push(use, frame, path)
 
-    def closures(self, key: str, frame: Frame, path: tuple[Any, ...]) -> None:
+    def closures(self, key: str, frame: Frame, path: Path) -> None:
         function = frame.function
         inside = function.file.within(None if function.is_module else function)
         for other in inside if not function.is_module or key in function.flow.definitions else ():
@@ -227,7 +223,7 @@ class _Worklist:
 
     # -- statements
 
-    def assign(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+    def assign(self, node: Any, above: Any, frame: Frame, path: Path) -> None:
         self.definitions(node, frame, path, ("assign",))
         for store in frame.flow.stores:
             if store.value is node and key_of(store.target) is None:
@@ -237,7 +233,7 @@ class _Worklist:
             elif store.value is node:
                 self.into(store.target.value, frame, (constant_index(store.target.slice), *path))
 
-    def augmented(self, node: Any, above: ast.AugAssign, frame: Frame, path: tuple[Any, ...]) -> None:
+    def augmented(self, node: Any, above: ast.AugAssign, frame: Frame, path: Path) -> None:
         if node is above.target and self.track == "object" and not path:
             self.use("written", node, frame, path)
         if node is above.value and self.track != "graph" and not path:
@@ -251,7 +247,7 @@ class _Worklist:
         if isinstance(target, ast.Subscript):
             self.store(target.value, node, frame, path, key_of(target.value) or "")
 
-    def give(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+    def give(self, node: Any, above: Any, frame: Frame, path: Path) -> None:
         """A return: to the call that the frame is of, or to all of them."""
         path = (ANY, *path) if isinstance(above, (ast.Yield, ast.YieldFrom)) else path
         if frame.caller is not None:
@@ -269,53 +265,46 @@ class _Worklist:
         if own or not sites or not all(site.certain for site in sites):
             self.use("returned", node, frame, path)
 
-    def statement(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
-        self.use("dropped", node, frame, path)
-
-    def loop(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+    def loop(self, node: Any, above: Any, frame: Frame, path: Path) -> None:
         if path[:1] == (PARAMETERS,):
             self.use("method", node, frame, path, "for parameters")
         elif not path and self.track == "object":
             self.use("attribute", node, frame, path, "items")
         self.definitions(node, frame, path, ("loop",))
 
-    def with_item(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+    def with_item(self, node: Any, above: Any, frame: Frame, path: Path) -> None:
         self.definitions(node, frame, path, ("context",))
-
-    def delete(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
-        self.use("deleted", node, frame, path)
 
     # -- expressions
 
-    def read(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+    def read(self, node: Any, above: Any, frame: Frame, path: Path) -> None:
         self.use("reads", node, frame, path, type(above).__name__)
 
-    def through(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+    def through(self, node: Any, above: Any, frame: Frame, path: Path) -> None:
         self.push(above, frame, path)
         if isinstance(above, ast.NamedExpr):
             self.definitions(node, frame, path, ("assign",))
 
-    def operator(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+    def operator(self, node: Any, above: Any, frame: Frame, path: Path) -> None:
         if path and isinstance(self.evaluator.value_of(node, frame).ref, Class):
             self.use("given", above, frame, path)  # its class says what an operator does with what it holds
         joined = path[:1] == (PARAMETERS,) and self.evaluator.value_of(above, frame).kind == "parameters"
         if self.track != "graph" and (not path or path[0] == PARAMETERS) and not joined:
             self.use("computed", node, frame, path)
-        elif isinstance(above, ast.BinOp) and self.evaluator.value_of(above, frame).kind in (
-            "text",
-            "number",
-        ):
+            return
+        made = self.evaluator.value_of(above, frame).kind if isinstance(above, ast.BinOp) else "tensor"
+        if made in ("text", "number"):
             self.use("reads", node, frame, path)
         else:
             self.push(above, frame, path)
 
-    def chosen(self, node: Any, above: ast.IfExp, frame: Frame, path: tuple[Any, ...]) -> None:
+    def chosen(self, node: Any, above: ast.IfExp, frame: Frame, path: Path) -> None:
         if node is above.test:
             self.use("tested", node, frame, path)
         else:
             self.push(above, frame, path)
 
-    def display(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+    def display(self, node: Any, above: Any, frame: Frame, path: Path) -> None:
         if isinstance(node, ast.Starred):
             self.push(above, frame, (ANY, *path[1:]) if path else path)
         elif isinstance(above, ast.Set):
@@ -323,25 +312,25 @@ class _Worklist:
         else:
             self.push(above, frame, (above.elts.index(node), *path))
 
-    def starred(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+    def starred(self, node: Any, above: Any, frame: Frame, path: Path) -> None:
         outer = frame.flow.parents.get(above)
         if isinstance(outer, ast.Call):
             self.given_to(above, outer, frame, path)
         else:
             self.push(above, frame, path)
 
-    def dict_display(self, node: Any, above: ast.Dict, frame: Frame, path: tuple[Any, ...]) -> None:
+    def dict_display(self, node: Any, above: ast.Dict, frame: Frame, path: Path) -> None:
         for key in (one for one, value in zip(above.keys, above.values, strict=True) if value is node):
             known = key.value if isinstance(key, ast.Constant) else ANY
             self.push(above, frame, path if key is None else (known, *path))
 
-    def generator(self, node: Any, above: ast.comprehension, frame: Frame, path: tuple[Any, ...]) -> None:
+    def generator(self, node: Any, above: ast.comprehension, frame: Frame, path: Path) -> None:
         if node is above.iter:
             self.loop(node, above, frame, path)
         else:
             self.use("tested", node, frame, path)
 
-    def subscript(self, node: Any, above: ast.Subscript, frame: Frame, path: tuple[Any, ...]) -> None:
+    def subscript(self, node: Any, above: ast.Subscript, frame: Frame, path: Path) -> None:
         if node is above.slice:
             self.use("reads", node, frame, path)
         elif isinstance(above.ctx, ast.Store):
@@ -363,7 +352,7 @@ class _Worklist:
         kinds = (self.evaluator.value_of(node, frame).kind, self.evaluator.value_of(above, frame).kind)
         return kinds == ("tuple", "module")
 
-    def of_lambda(self, node: Any, above: ast.Lambda, frame: Frame, path: tuple[Any, ...]) -> None:
+    def of_lambda(self, node: Any, above: ast.Lambda, frame: Frame, path: Path) -> None:
         """What a lambda gives: to whoever is given the lambda."""
         outer = frame.flow.parents.get(above)
         if isinstance(outer, ast.Call) and outer.func is not above and node is above.body:
@@ -371,14 +360,10 @@ class _Worklist:
         else:
             self.use("given", node, frame, path, "Lambda")
 
-    def keyword(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
-        outer = frame.flow.parents.get(above)
-        if isinstance(outer, ast.Call):
-            self.given_to(node, outer, frame, path)
-        else:
-            self.use("given", node, frame, path)
+    def keyword(self, node: Any, above: Any, frame: Frame, path: Path) -> None:
+        self.given_to(node, frame.flow.parents[above], frame, path)
 
-    def call(self, node: Any, above: ast.Call, frame: Frame, path: tuple[Any, ...]) -> None:
+    def call(self, node: Any, above: ast.Call, frame: Frame, path: Path) -> None:
         if node is above.func:
             self.use("called", above, frame, path)
         else:
@@ -386,7 +371,7 @@ class _Worklist:
 
     # -- methods
 
-    def attribute_of(self, node: Any, above: ast.Attribute, frame: Frame, path: tuple[Any, ...]) -> None:
+    def attribute_of(self, node: Any, above: ast.Attribute, frame: Frame, path: Path) -> None:
         flow = frame.flow
         if isinstance(above.ctx, ast.Store):
             self.use("set", above, frame, path, above.attr)
@@ -402,9 +387,7 @@ class _Worklist:
         else:
             self.of_object(node, above, outer if is_call else None, frame, path)
 
-    def of_container(
-        self, node: Any, above: ast.Attribute, call: Any, frame: Frame, path: tuple[Any, ...]
-    ) -> None:
+    def of_container(self, node: Any, above: ast.Attribute, call: Any, frame: Frame, path: Path) -> None:
         name = above.attr
         is_entry = call is not None and self.evaluator.table.own("dict", name) is None
         if call is None or (is_entry and self.evaluator.value_of(node, frame).kind == "dict"):
@@ -426,9 +409,7 @@ class _Worklist:
         else:
             self.into_method(node, above, call, frame, path)
 
-    def into_method(
-        self, node: Any, above: ast.Attribute, call: Any, frame: Frame, path: tuple[Any, ...]
-    ) -> None:
+    def into_method(self, node: Any, above: ast.Attribute, call: Any, frame: Frame, path: Path) -> None:
         """The object itself goes into one of its methods."""
         methods = self.evaluator.methods(self.evaluator.value_of(node, frame), above.attr)
         methods = [(method, base) for method, base in methods if method.takes_self]
@@ -480,14 +461,11 @@ class _Worklist:
             return False
         return True
 
-    def of_object(
-        self, node: Any, above: ast.Attribute, call: Any, frame: Frame, path: tuple[Any, ...]
-    ) -> None:
+    def of_object(self, node: Any, above: ast.Attribute, call: Any, frame: Frame, path: Path) -> None:
         name = above.attr
         if path[:1] == (PARAMETERS,):
-            if name == "data" or (
-                call is not None and name in ("items", "values", "copy", "detach", "clone")
-            ):
+            stays = call is not None and name in ("items", "values", "copy", "detach", "clone")
+            if stays or name == "data":
                 self.push(call or above, frame, path)
             elif name[-1:] == "_" and name != "requires_grad_":
                 self.use("written", call or above, frame, path, name)
@@ -501,15 +479,14 @@ class _Worklist:
                 self.push(above, frame, path)
             return
         value = self.evaluator.value_of(node, frame)
-        kind, row = value.kind, self.evaluator.table.own(value.kind, name)
+        row = self.evaluator.table.own(value.kind, name)
         if self.evaluator.method(value.ref, name) is not None:
             self.use("method", call, frame, path, name)
             self.into_method(node, above, call, frame, path)
             return
         self.use("method", call, frame, path, name, row=row)
-        if (row is not None and row.gives == "receiver") or (
-            kind == "unknown" and name in ("to", "cuda", "cpu", "eval", "train", "half", "float")
-        ):
+        moved = ("to", "cuda", "cpu", "eval", "train", "half", "float") if value.kind == "unknown" else ()
+        if name in moved or (row is not None and row.gives == "receiver"):
             self.push(call, frame, path)
         elif name in ("parameters", "named_parameters", "state_dict"):
             self.push(call, frame, (PARAMETERS, *path))
@@ -518,7 +495,7 @@ class _Worklist:
 
     # -- arguments
 
-    def given_to(self, node: Any, call: ast.Call, frame: Frame, path: tuple[Any, ...]) -> None:
+    def given_to(self, node: Any, call: ast.Call, frame: Frame, path: Path) -> None:
         func = call.func
         if isinstance(func, ast.Attribute):
             base = self.evaluator.value_of(func.value, frame)
@@ -554,9 +531,7 @@ class _Worklist:
                 return
         self.given_to_value(self.evaluator.value_of(func, frame), node, call, frame, path)
 
-    def given_to_value(
-        self, target: Value, node: Any, call: ast.Call, frame: Frame, path: tuple[Any, ...]
-    ) -> None:
+    def given_to_value(self, target: Value, node: Any, call: ast.Call, frame: Frame, path: Path) -> None:
         name = key_of(call.func) or ""
         runs = self.evaluator.method(target.ref, "__call__") if target.kind == "object" else None
         if name == "super":
@@ -587,9 +562,7 @@ class _Worklist:
             if self.track == "graph":
                 self.push(call, frame, ())
 
-    def into_network(
-        self, target: Value, node: Any, call: ast.Call, frame: Frame, path: tuple[Any, ...]
-    ) -> None:
+    def into_network(self, target: Value, node: Any, call: ast.Call, frame: Frame, path: Path) -> None:
         method = self.evaluator.method(target.ref, "forward")
         if self.track == "graph":
             self.use("fed", call, frame, path)
@@ -601,13 +574,7 @@ class _Worklist:
             self.use("given", call, frame, path, key_of(call.func) or "")
 
     def into_function(
-        self,
-        function: Function,
-        node: Any,
-        call: ast.Call,
-        frame: Frame,
-        path: tuple[Any, ...],
-        receiver: Value | None,
+        self, function: Function, node: Any, call: ast.Call, frame: Frame, path: Path, receiver: Value | None
     ) -> None:
         """Go on inside a function of the project."""
         bound = function.takes_class or (function.takes_self and receiver is not None)
@@ -629,9 +596,7 @@ class _Worklist:
             if one.kind == "parameter":
                 self.definition(one, inner, path)
 
-    def by_row(
-        self, row: Row, node: Any, call: ast.Call, frame: Frame, path: tuple[Any, ...], name: str
-    ) -> None:
+    def by_row(self, row: Row, node: Any, call: ast.Call, frame: Frame, path: Path, name: str) -> None:
         """What a row of the table makes of the value."""
         does = row.does
         if does == "copies into" and (path[:1] == (PARAMETERS,) or self.track == "storage"):
@@ -641,10 +606,8 @@ class _Worklist:
             self.use("backward", call, frame, path, name, row=row)
             if does == "differentiates":
                 self.push(call, frame, (ANY,))
-        elif does == "optimizes":
-            self.use("optimized", call, frame, path, name)
-        elif does == "saves":
-            self.use("saved", call, frame, path, name)
+        elif does in ("optimizes", "saves"):
+            self.use("optimized" if does == "optimizes" else "saved", call, frame, path, name)
         elif does == "copies":
             self.use("copied", call, frame, path, name, row=row)
         elif does in ("loads weights", "loads into optimizer"):
@@ -673,15 +636,14 @@ class _Worklist:
         else:
             if row.device == "host":
                 self.use("method", call, frame, path, name, row=row)
-            self.push(call, frame, () if path else path)
+            self.push(call, frame, ())
 
-    def rearranged(self, row: Row, node: Any, call: ast.Call, frame: Frame, path: tuple[Any, ...]) -> None:
+    def rearranged(self, row: Row, node: Any, call: ast.Call, frame: Frame, path: Path) -> None:
         """Through functions that give the same things in another order."""
-        gives = row.gives
+        gives, position = row.gives, call.args.index(node) if node in call.args else 0
         if gives == "enumerate":
-            self.push(call, frame, (ANY, 1, *path[1:]) if path else (ANY, 1))
+            self.push(call, frame, (ANY, 1, *path[1:]))
         elif gives == "zip":
-            position = call.args.index(node) if node in call.args else 0
             if path[:1] == (PARAMETERS,):
                 self.push(call, frame, (ANY, position, *path))
             elif isinstance(node, ast.Starred):
@@ -689,7 +651,7 @@ class _Worklist:
             else:
                 self.push(call, frame, (ANY, position, *path[1:]))
         elif gives in ("sum", "element"):
-            self.push(call, frame, path[1:] if path else path)
+            self.push(call, frame, path[1:])
         elif gives == "named":
             own = next((one.arg for one in call.keywords if one.value is node), None)
             pairs = path[:1] == (ANY,) and path[1:2] == (1,)  # `dict([(key, thing), …])`
@@ -698,14 +660,13 @@ class _Worklist:
             if call.args and node is call.args[0]:
                 self.push(call, frame, path)
         elif gives == "arguments":
-            position = call.args.index(node) if node in call.args else 0
             self.push(call, frame, path if len(call.args) == 1 else (position, *path))
         elif gives == "mapped":
             self.mapped(node, call, frame, path)
         else:
             self.push(call, frame, path)
 
-    def mapped(self, node: Any, call: ast.Call, frame: Frame, path: tuple[Any, ...]) -> None:
+    def mapped(self, node: Any, call: ast.Call, frame: Frame, path: Path) -> None:
         """`map(function, things)`: each of them is given to the function, and what a lambda makes of it is given back."""
         function = call.args[0] if call.args else None
         full = self.evaluator.value_of(function, frame).full_name if function is not None else ""
@@ -723,7 +684,7 @@ class _Worklist:
     # -- stores
 
     def into_container(
-        self, node: Any, call: ast.Call, func: ast.Attribute, base: Value, frame: Frame, path: tuple[Any, ...]
+        self, node: Any, call: ast.Call, func: ast.Attribute, base: Value, frame: Frame, path: Path
     ) -> bool:
         """A method that puts what it is given into a list or dict."""
         kinds = {"state": "dict" if self.track == "storage" else "", "unknown": "list", "parameters": "list"}
@@ -737,15 +698,13 @@ class _Worklist:
         self.store(func.value, node, frame, inner, key_of(func.value) or "", at=call)
         return True
 
-    def store(
-        self, container: Any, node: Any, frame: Frame, path: tuple[Any, ...], name: str, at: Any = None
-    ) -> None:
+    def store(self, container: Any, node: Any, frame: Frame, path: Path, name: str, at: Any = None) -> None:
         """Put into a container: go on with what is taken out of it."""
         value = self.evaluator.value_of(container, frame)
         self.use("stored", at or node, frame, path, name, owner=(container, value))
         self.into(container, frame, path if value.kind in ("tensor", "parameter") else (ANY, *path))
 
-    def into(self, container: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+    def into(self, container: Any, frame: Frame, path: Path) -> None:
         """Go on with the uses of a container, under all its names."""
         if ("into", container, frame, path) in self.seen or len(self.seen) > MOST_STEPS:
             return  # of a function that calls itself
@@ -785,7 +744,7 @@ class _Worklist:
             else:
                 self.outer(key, frame, path)
 
-    def outer(self, key: str, frame: Frame, path: tuple[Any, ...]) -> None:
+    def outer(self, key: str, frame: Frame, path: Path) -> None:
         """A container of a function around, or of the module."""
         function = frame.function.parent or frame.function.file.body
         if key in function.flow.definitions:
@@ -794,7 +753,7 @@ class _Worklist:
                 self.push(use, root, path)
             self.closures(key, root, path)
 
-    def back_to_callers(self, definition: Definition, frame: Frame, path: tuple[Any, ...]) -> None:
+    def back_to_callers(self, definition: Definition, frame: Frame, path: Path) -> None:
         """A container that a caller gave: the caller has it too."""
         sites = [(one.call, one.frame) for one in self.evaluator.callers(frame.function)]
         for call, caller in sites if frame.caller is None else [(frame.call, frame.caller)]:
@@ -803,7 +762,7 @@ class _Worklist:
                 self.into(given, caller, path)
 
 
-def _unpacked(path: tuple[Any, ...], target: tuple[Any, ...]) -> tuple[Any, ...] | None:
+def _unpacked(path: Path, target: Path) -> Path | None:
     """What is left of a path where a value is unpacked; None where another part of it is taken."""
     rest = list(path)
     for index in target:
@@ -826,16 +785,16 @@ def _given_by(function: ast.Lambda, position: int, frame: Frame) -> list[Definit
 
 
 def _matches(wanted: Any, index: Any) -> bool:
-    uncounted = isinstance(index, int) and (
-        index < 0 or isinstance(wanted, str)
-    )  # from the end, or of a record
+    # from the end, or of a record
+    uncounted = isinstance(index, int) and (index < 0 or isinstance(wanted, str))
     return wanted in (ANY, None, index) or index is None or uncounted
 
 
+_STATEMENTS: dict[type, Role] = {ast.Expr: "dropped", ast.Delete: "deleted"}
 _STEPS: dict[type, Any] = {
     ast.Assign: _Worklist.assign, ast.AnnAssign: _Worklist.assign, ast.AugAssign: _Worklist.augmented, ast.Return: _Worklist.give,
-    ast.Yield: _Worklist.give, ast.YieldFrom: _Worklist.give, ast.Expr: _Worklist.statement, ast.For: _Worklist.loop, ast.AsyncFor: _Worklist.loop,
-    ast.withitem: _Worklist.with_item, ast.Delete: _Worklist.delete, ast.Compare: _Worklist.read, ast.FormattedValue: _Worklist.read,
+    ast.Yield: _Worklist.give, ast.YieldFrom: _Worklist.give, ast.For: _Worklist.loop, ast.AsyncFor: _Worklist.loop,
+    ast.withitem: _Worklist.with_item, ast.Compare: _Worklist.read, ast.FormattedValue: _Worklist.read,
     ast.Await: _Worklist.through, ast.NamedExpr: _Worklist.through, ast.BoolOp: _Worklist.through, ast.BinOp: _Worklist.operator,
     ast.UnaryOp: _Worklist.operator, ast.IfExp: _Worklist.chosen, ast.Tuple: _Worklist.display, ast.List: _Worklist.display,
     ast.Set: _Worklist.display, ast.Starred: _Worklist.starred, ast.Dict: _Worklist.dict_display, ast.comprehension: _Worklist.generator,

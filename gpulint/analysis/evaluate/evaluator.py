@@ -287,15 +287,11 @@ class Evaluator:
             return frame.entered[key]
         if frame.depth >= DEEPEST or self.entered >= MOST_ENTERED:
             return None
-        outermost = frame
-        while outermost.caller is not None:
-            if outermost.function is function:
-                return None
-            outermost = outermost.caller
-        below = self._below.get(outermost.function, 0)
-        if outermost.function is function or below >= MOST_ENTERED_BELOW:
+        *_, outermost = around = [one.function for one in frame.around]
+        below = self._below.get(outermost, 0)
+        if function in around or below >= MOST_ENTERED_BELOW:
             return None
-        self._below[outermost.function] = below + 1
+        self._below[outermost] = below + 1
         self.entered += 1
         bound = function.takes_class or (function.takes_self and receiver is not None)
         if receiver is not None and receiver.others:  # one of a class whose method the function is
@@ -358,8 +354,8 @@ class Evaluator:
             return []
         found: dict[ast.Call, CallSite] = {}
         for cls in (function.cls, *self.program.subclasses(function.cls)):
-            if self.method(cls, function.name) is function:
-                for use in self._called_since_made(cls):
+            for made in self.made(cls) if self.method(cls, function.name) is function else ():
+                for use in self._called(*made):
                     found.setdefault(use.node, CallSite(use.node, self.root(use.frame.function), True))
         return list(found.values())[:MOST_CALLERS]
 
@@ -373,13 +369,11 @@ class Evaluator:
                 call = one.flow.parents.get(use)
                 if isinstance(call, (ast.Call, ast.keyword)) and getattr(call, "func", None) is not use:
                     if self.value_of(use, self.root(one)).ref is function:
-                        for other in consumers(self, use, self.root(one), "object"):
-                            if other.role == "called":
-                                yield CallSite(other.node, other.frame, True)
+                        for other in self._called(use, self.root(one)):
+                            yield CallSite(other.node, other.frame, True)
 
-    def _called_since_made(self, cls: Class) -> Iterator[Use]:
-        for call, frame in self.made(cls):
-            yield from (use for use in consumers(self, call, frame, "object") if use.role == "called")
+    def _called(self, node: Any, frame: Frame) -> Iterator[Use]:
+        return (use for use in consumers(self, node, frame, "object") if use.role == "called")
 
     def made(self, cls: Class) -> Iterator[tuple[ast.Call, Frame]]:
         """The calls that make objects of a class, and of no other."""
@@ -389,15 +383,10 @@ class Evaluator:
 
     def _runs(self, call: ast.Call, frame: Frame, function: Function) -> bool | None:
         """Whether a call runs a function for certain; None where it does not."""
-        func = call.func
-        if isinstance(func, ast.Name):
-            target = self.value_of(func, frame)
-            if target.kind == "class":
-                return function in [self.method(one, "__init__") for one in target.refs] or None
-            return (target.kind == "function" and function in target.refs) or None
-        if not isinstance(func, ast.Attribute):
+        func: Any = call.func
+        if func.__class__ not in (ast.Name, ast.Attribute):
             return None
-        base = self.value_of(func.value, frame)
+        base = self.value_of(func.value, frame) if func.__class__ is ast.Attribute else NONE
         if base.kind in ("module", "object") and isinstance(base.ref, Class):
             if function in [method for method, _ in self.methods(base, func.attr)]:
                 return True
@@ -409,10 +398,10 @@ class Evaluator:
             is_class = target.kind == "class"
             found = [self.method(one, "__init__") if is_class else one for one in target.refs]
             return function in found or None
-        is_super = isinstance(func.value, ast.Call) and last_name(func.value.func) == "super"
-        if base.kind == "library" or function.cls is None or is_super:
+        if function.cls is None or base.kind not in ("unknown", "module", "object"):
             return None
-        return False if base.kind in ("unknown", "module", "object") else None
+        is_super = isinstance(func.value, ast.Call) and last_name(func.value.func) == "super"
+        return None if is_super else False
 
     def methods(self, value: Value, name: str) -> list[tuple[Function, Value]]:
         """The methods that a name of an object may be, of each class that it may be of, with the object as one of that class: of one that
@@ -452,10 +441,7 @@ class Evaluator:
             stays = isinstance(changed.ref, Class) or changed.kind in ("library", "module")
             return changed if stays else self.value_of(definition.value, frame)
         if kind in ("function", "class"):
-            found = frame.function.file.by_node.get(definition.node)
-            if isinstance(found, Class):
-                return Value("class", ref=found)
-            return Value("function", ref=found) if found is not None else UNKNOWN
+            return self.names.named(frame.function.file.by_node.get(definition.node))
         if kind == "import":
             return self.names.named(self.program.imported(frame.function.file, definition.value))
         return UNKNOWN
@@ -478,11 +464,8 @@ class Evaluator:
         if flow.yields:
             given = [self.value_of(one.value, frame) for one in flow.yields if one.value is not None]
             return Value("list", origins=frozenset({(flow.yields[0], frame)}), receiver=join(given))
-        values = [
-            self.value_of(one.value, frame) if one.value is not None else NONE
-            for one in flow.returns
-            if one not in flow.unreachable and not self.is_dead(one, frame)
-        ]
+        reached = (one.value for one in flow.returns if not self.is_dead(one, frame))
+        values = [self.value_of(one, frame) if one is not None else NONE for one in reached]
         if flow.falls_through:
             values.append(NONE)
         return join(values) if values else UNKNOWN
@@ -570,11 +553,9 @@ class Evaluator:
         return Value(kind, origins=frozenset({(node, frame)}))  # type: ignore[arg-type]
 
     def _dict(self, node: ast.Dict, frame: Frame) -> Value:
-        parts = tuple(
-            (key.value, self.value_of(value, frame))
-            for key, value in zip(node.keys, node.values, strict=True)
-            if isinstance(key, ast.Constant)
-        )
+        pairs = zip(node.keys, node.values, strict=True)
+        named = ((key.value, value) for key, value in pairs if isinstance(key, ast.Constant))
+        parts = tuple((key, self.value_of(value, frame)) for key, value in named)
         return Value("dict", parts=parts, origins=frozenset({(node, frame)}))
 
     def _inner(self, node: Any, frame: Frame) -> Value:
@@ -587,7 +568,7 @@ class Evaluator:
         return join((self.value_of(node.body, frame), self.value_of(node.orelse, frame)))
 
     def _boolean(self, node: ast.BoolOp, frame: Frame) -> Value:
-        return join(self.value_of(one, frame) for one in node.values).but(const=UNSET)
+        return join(self.value_of(one, frame) for one in node.values).without_const
 
     def _comparison(self, node: ast.Compare, frame: Frame) -> Value:
         is_elementwise = not isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn))
@@ -607,7 +588,7 @@ class Evaluator:
             return value.but(const=-value.const)
         if isinstance(node.op, ast.Invert):
             return value.but(graph=Graph.NONE, const=UNSET)
-        return value.but(const=UNSET)
+        return value.without_const
 
     def _binary(self, node: ast.BinOp, frame: Frame) -> Value:
         left, right = self.value_of(node.left, frame), self.value_of(node.right, frame)
@@ -616,7 +597,7 @@ class Evaluator:
         if left.kind == "text" and not isinstance(node.op, ast.Add):
             if isinstance(node.op, ast.Mod):
                 return begun_by(left)
-            left = left.but(const=UNSET)  # an option's number may be taken for a text
+            left = left.without_const  # an option's number may be taken for a text
         found = self.combined(left, right)
         if found.graph and found.kind == "tensor" and self.grad_is_off(node, frame):
             return found.but(graph=Graph.NONE, origins=frozenset())
@@ -626,7 +607,7 @@ class Evaluator:
         """What an operator gives for two values: the graph of both."""
         if left.kind == "bottom" or right.kind == "bottom":
             other = right if left.kind == "bottom" else left
-            return other.but(const=UNSET)
+            return other.without_const
         if left.kind == right.kind == "tuple" and left.parts is not None and right.parts is not None:
             return left.but(parts=(*left.parts, *right.parts), graph=max(left.graph, right.graph))
         for kind in ("parameters", "list", "tuple", "dict", "set", "state"):
@@ -640,7 +621,7 @@ class Evaluator:
             if left.kind == "text":
                 return _appended(left, right)
             if left.kind == "array" or right.kind in ("array", "text"):
-                return left if left.kind == "array" else right.but(const=UNSET)
+                return left if left.kind == "array" else right.without_const
             return UNKNOWN.assuming(*left.assumptions, *right.assumptions)
         size = "batch" if any(one.size == "batch" for one in tensors) else tensors[0].size
         found = join(tensors)
@@ -655,12 +636,12 @@ class Evaluator:
             return join(stored)
         base = self.value_of(node.value, frame)
         if isinstance(node.slice, ast.Slice):
-            return join((*stored, base.but(const=UNSET))) if stored else base.but(const=UNSET)
+            return join((*stored, base.without_const)) if stored else base.without_const
         index = self.index(node, frame)
         found = self.element(base, index)
         if base.kind == "dict" and base.parts and index is None:
             # under whatever key: what has a graph, any of the classes or functions, or of nothing but networks or optimizers
-            any_of = join((*(one for _, one in base.parts), self.element(base.but(parts=None))))
+            any_of = self.any_entry(base)
             alike = {one.kind for _, one in base.parts} in ({"module"}, {"optimizer"})
             found = any_of if any_of.graph or alike or any_of.kind in ("class", "function") else found
         if isinstance(index, str) and base.kind == "tensor":
@@ -704,22 +685,23 @@ class Evaluator:
         if kind == "loader":
             return Value("tensor", device="host", size="batch")
         if kind in ("tensor", "array", "module", "loaded", "logger"):
-            guessed = (
-                kind == "module" and value.assumptions
-            )  # what its name says shows nothing of what is in it
-            return UNKNOWN if guessed else value.but(const=UNSET)
+            # what its name says shows nothing of what is in it
+            guessed = kind == "module" and value.assumptions
+            return UNKNOWN if guessed else value.without_const
         if kind == "parameters":
             return Value("parameter", graph=Graph.LIVE, origins=value.origins)
         if kind == "modules":
             return Value("module", origins=value.origins)
         if kind == "state":
             return Value("tensor", origins=value.origins, receiver=value)
-        return UNKNOWN.but(
-            graph=value.graph if value.graph is Graph.MAY else Graph.NONE,
-            origins=value.origins if value.graph else frozenset(),
-            device=value.device,
-            size=value.size,
-        ).assuming(*value.assumptions)
+        graph = Graph.MAY if value.graph is Graph.MAY else Graph.NONE
+        origins = value.origins if value.graph else frozenset[Any]()
+        found = Value("unknown", graph, value.device, value.size, origins=origins)
+        return found.assuming(*value.assumptions)
+
+    def any_entry(self, value: Value) -> Value:
+        """What is in a dict, under whatever key."""
+        return join((*(one for _, one in value.parts or ()), self.element(value.but(parts=None))))
 
     def _part(self, parts: tuple[Any, ...], index: Any) -> Value:
         if isinstance(index, slice):
@@ -773,10 +755,9 @@ class Evaluator:
                 if row.gives == "device":
                     return Value("device", device=base.device)
                 if row.gives == "module":  # of a wrapper what it wraps
-                    wraps = name == "module" and isinstance(base.ref, Class)
-                    return (
-                        base if wraps else Value("module", origins=base.origins, assumptions=base.assumptions)
-                    )
+                    if name == "module" and isinstance(base.ref, Class):
+                        return base
+                    return Value("module", origins=base.origins, assumptions=base.assumptions)
                 live = Value("parameter", graph=Graph.LIVE, origins=base.origins)
                 return live if row.gives == "parameter" else NUMBER
         if kind == "class" and isinstance(base.ref, Class):
@@ -825,7 +806,7 @@ class Evaluator:
             if found.kind == "none":
                 return UNKNOWN
         if found.const is not UNSET and (len(values) > 1 or self.names.is_set_by_others(cls, name)):
-            found = found.but(const=UNSET)
+            found = found.without_const
         return found
 
     def constructed(self, base: Value, cls: Class) -> Frame | None:
@@ -856,11 +837,8 @@ class Evaluator:
         fields = self.declared_fields(cls)
         if name not in fields:
             return None
-        values = [
-            self.value_of(given, frame)
-            for call, frame in base.calls
-            if (given := argument(call, fields.index(name), name)) is not None
-        ]
+        given = ((argument(call, fields.index(name), name), frame) for call, frame in base.calls)
+        values = [self.value_of(one, frame) for one, frame in given if one is not None]
         return join(values) if values else None
 
     def _declared_field(self, cls: Class, name: str) -> Value | None:

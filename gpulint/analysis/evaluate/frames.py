@@ -11,6 +11,7 @@ from gpulint.analysis.models.table import Table
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.project.program import Program
 from gpulint.analysis.syntax.flow import Definition, Flow
+from gpulint.analysis.syntax.remembering import remembered as remembered
 
 DEEPEST = 4  # calls below a root that are told apart by what they are given: real defects rest on the fourth
 
@@ -75,18 +76,6 @@ class Frame:
             frame = frame.caller
 
 
-def remembered(known: dict[Any, Any], key: Any, meanwhile: Any, work: Callable[[], Any]) -> Any:
-    """What is known of a key, worked out once; `meanwhile` is the answer to who asks while that is going on."""
-    if key not in known:
-        known[key] = meanwhile
-        try:
-            known[key] = work()
-        except BaseException:
-            del known[key]
-            raise
-    return known[key]
-
-
 def settled(evaluator: Evaluating, frame: Frame, key: Any, work: Callable[[], Any]) -> Any:
     """What is found in a frame, once; while something is being worked out it may rest on what is unfinished, and is found again."""
     found = frame.memo.get(key)
@@ -125,6 +114,9 @@ class Evaluating(Protocol):
 
     def element(self, value: Value, index: Any = None) -> Value:
         """What is in a value, at an index that is known or at any."""
+
+    def any_entry(self, value: Value) -> Value:
+        """What is in a dict, under whatever key."""
 
     def attribute(self, base: Value, name: str, node: Any, frame: Frame) -> Value:
         """An attribute of a value."""

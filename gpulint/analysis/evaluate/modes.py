@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gpulint.analysis.domain.values import UNSET, Value
 from gpulint.analysis.evaluate.frames import Evaluating, Frame
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.syntax.nodes import called_on
+from gpulint.analysis.syntax.remembering import remembering
 
 _WORDS = frozenset("no_grad inference_mode enable_grad set_grad_enabled".split())
 
@@ -20,38 +22,29 @@ class Modes:
 
     def __init__(self, evaluator: Evaluating) -> None:
         self._evaluator = evaluator
-        self._own: dict[tuple[Any, Frame], Any] = {}
+        self.answers: dict[Any, Any] = {}
         self.at_entry: dict[Function, Any] = {}  # what is worked out of functions' callers
 
     def guard(self, node: Any, frame: Frame) -> Any:
         """The node that switches grad off where a node is evaluated; None where nothing in sight does."""
-        while True:
-            mode, by = self.own(node, frame)
+        for at, where in ((node, frame), *frame.chain()):
+            mode, by = self.own(at, where)
             if mode in ("on", "off"):
                 return by if mode == "off" else None
-            if frame.caller is None:
-                return None
-            node, frame = frame.call, frame.caller
+        return None
 
     def own(self, node: Any, frame: Frame) -> tuple[str | None, Any]:
         """`on` or `off` where the node's own function says it, with what says so."""
-        function = frame.function
-        flow = frame.flow
-        statement = flow.statement_of(node)
-        key = (statement, frame)
-        if key in self._own:
-            return self._own[key]  # type: ignore[no-any-return]
-        self._own[key] = (None, None)
-        found = self._in_blocks(node, statement, frame)
-        if found[0] is None:
-            found = self._decorated(function, frame)
-        self._own[key] = found
-        return found
+        return self._at(frame.flow.statement_of(node), frame)
 
-    def _in_blocks(self, node: Any, statement: Any, frame: Frame) -> tuple[str | None, Any]:
-        flow = frame.flow
+    @remembering((None, None))
+    def _at(self, statement: Any, frame: Frame) -> tuple[str | None, Any]:
+        found = self._in_blocks(statement, frame)
+        return found if found[0] is not None else self._decorated(frame.function, frame)
+
+    def _in_blocks(self, statement: Any, frame: Frame) -> tuple[str | None, Any]:
         switched = self._switched(statement, frame)
-        for block in flow.around(node):
+        for block in frame.flow.around(statement):
             owner = block.owner
             if isinstance(owner, (ast.With, ast.AsyncWith)):
                 for item in reversed(owner.items):
@@ -116,12 +109,12 @@ class Modes:
         method = self._evaluator.method(cls, "__enter__")
         if method is None or not method.words & _WORDS:
             return None
-        for name in _WORDS:
-            for call in method.flow.calls.get(name, ()):
-                mode = self.of_context(call, self._evaluator.root(method))
-                if mode in ("on", "off"):
-                    return mode
-        return "open"
+        return next((mode for mode in self._named(method, _WORDS) if mode in ("on", "off")), "open")
+
+    def _named(self, function: Function, names: Iterable[str]) -> Iterator[str | None]:
+        """What each call by one of these names in a function does to grad."""
+        frame, calls = self._evaluator.root(function), function.flow.calls
+        return (self.of_context(call, frame) for name in names for call in calls.get(name, ()))
 
     def _decorated(self, function: Function, frame: Frame) -> tuple[str | None, Any]:
         """What the decorators say, the one that decides before those that are not seen."""
@@ -156,11 +149,9 @@ class Modes:
         function = value.function
         if function is None or not function.words & _WORDS:
             return None
-        for one in (function, *(other for other in function.file.functions if other.parent is function)):
-            for call in one.flow.calls.get("no_grad", []) + one.flow.calls.get("inference_mode", []):
-                if self.of_context(call, self._evaluator.root(one)) == "off":
-                    return "off"
-        return None
+        inside = (one for one in function.file.functions if one.parent is function)
+        off = any("off" in self._named(one, ("no_grad", "inference_mode")) for one in (function, *inside))
+        return "off" if off else None
 
 
 def _entered(call: ast.Call) -> Any:

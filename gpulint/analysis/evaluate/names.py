@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from gpulint.analysis.domain.values import (
-    BOTTOM,
-    NUMBER,
-    TEXT,
-    UNKNOWN,
-    UNSET,
-    Assumption,
-    Graph,
-    Value,
-    join,
-)
-from gpulint.analysis.evaluate.frames import Evaluating, Frame, bind, remembered
+from gpulint.analysis.domain.values import BOTTOM, NUMBER, TEXT, UNKNOWN, Assumption, Graph, Value, join
+from gpulint.analysis.evaluate.frames import Evaluating, Frame, bind
 from gpulint.analysis.evaluate.narrowing import is_no_tensor, without_graph
 from gpulint.analysis.models.table import table
-from gpulint.analysis.project.file import Class, File, Function
+from gpulint.analysis.project.file import Class, File, Function, methods_naming
 from gpulint.analysis.project.program import Bound
 from gpulint.analysis.syntax.flow import ENTRY, Definition, Flow
 from gpulint.analysis.syntax.nodes import arguments, called_on, default_of, dotted, key_of, last_name
+from gpulint.analysis.syntax.remembering import remembered, remembering
 
 MODULE_BASES = frozenset("Module LightningModule PreTrainedModel ModelMixin GenerationMixin".split())
 _AS_GIVEN = frozenset({"parameter", "assign", "import", "function", "class", "entry"})
@@ -32,6 +23,7 @@ CALLERS_ASKED = 6
 _SAME = frozenset({"to", "cuda", "cpu"})  # what gives a network back
 _IN_PLACE = _SAME | {"half", "train"}
 _BACKWARD = ("backward", "manual_backward")
+Trains = Callable[[ast.Call], bool]  # whether what a call runs has weights of its own
 
 
 class Names:
@@ -39,9 +31,7 @@ class Names:
 
     def __init__(self, evaluator: Evaluating) -> None:
         self._evaluator = evaluator
-        self._roles: dict[Any, Value | None] = {}
-        self._fields: dict[tuple[Class, str], tuple[tuple[Function, Definition], ...]] = {}
-        self._set_by_others: dict[tuple[Class, str], bool] = {}
+        self.answers: dict[Any, Any] = {}
 
     # -- names
 
@@ -71,7 +61,7 @@ class Names:
         ]
         is_bound = any(one.kind not in ("entry", "delete", "inplace") for one in reaching)
         if ENTRY in reaching and (not is_bound or node.id in flow.elsewhere):
-            values.append(self.outer(node.id, frame.function, frame))
+            values.append(self.outer(node.id, frame))
         found = join(values) if values else UNKNOWN
         if found.kind == "tensor" and not found.graph:
             found = self._filled(found, node.id, frame)
@@ -108,24 +98,21 @@ class Names:
                     return True
         return statement in flow.unreachable
 
-    def outer(self, name: str, function: Function, frame: Frame) -> Value:
+    def outer(self, name: str, frame: Frame) -> Value:
         """A name that a function does not bind itself: of a function around it, of the module, or Python's own."""
-        around = function.parent
+        around = frame.function.parent
         while around is not None:
             found = around.flow.definitions.get(name)
             if found:
                 where = self._evaluator.root(around)
-                caller = frame.caller
-                while caller is not None:  # a closure that is called where it was made
-                    if caller.function is around:
-                        where = caller
-                    caller = caller.caller
+                for _, caller in frame.chain():  # a closure that is called where it was made
+                    where = caller if caller.function is around else where
                 return join(self._evaluator.definition(one, where) for one in found if one.kind != "delete")
             around = around.parent
-        program, table = self._evaluator.program, self._evaluator.table
-        if not program.binds(function.file, name) and not hasattr(builtins, name) and not table.knows(name):
+        program, table, file = self._evaluator.program, self._evaluator.table, frame.function.file
+        if not program.binds(file, name) and not hasattr(builtins, name) and not table.knows(name):
             return UNKNOWN
-        return self.named(program.top_level(function.file, name))
+        return self.named(program.top_level(file, name))
 
     def named(self, found: Any) -> Value:
         """The value of what a name of a module leads to."""
@@ -146,30 +133,26 @@ class Names:
     def _elsewhere(self, found: Bound) -> list[Value]:
         """What functions give a module's name by `global`."""
         name = found.definitions[0].key
-        return [
-            self._evaluator.definition(one, self._evaluator.root(function))
-            for function in found.file.functions
-            if "global" in function.words and name in function.words and name in function.flow.elsewhere
-            for one in function.flow.definitions.get(name, ())
-        ]
+        named = (one for one in found.file.functions if "global" in one.words and name in one.words)
+        frames = (self._evaluator.root(one) for one in named if name in one.flow.elsewhere)
+        made = ((one, frame) for frame in frames for one in frame.flow.definitions.get(name, ()))
+        return [self._evaluator.definition(*one) for one in made]
 
     # -- parameters
 
     def parameter(self, definition: Definition, frame: Frame) -> Value:
         """What a parameter is given: by the frame's call, else by all calls, else what its annotation or its use says."""
         function, name = frame.function, definition.key
-        if (
-            isinstance(definition.node, ast.arg)
-            and frame.flow.parents.get(definition.node) is not function.node
-        ):
-            return self._mapped(definition.node, frame)
+        node = definition.node
+        if isinstance(node, ast.arg) and frame.flow.parents.get(node) is not function.node:
+            return self._mapped(node, frame)
         if function.takes_self and name == function.self_name and function.cls is not None:
             return frame.receiver if frame.receiver is not None else self.instance(function.cls)
-        if function.takes_class and definition.node is function.parameters[0]:
+        if function.takes_class and node is function.parameters[0]:
             return Value("class", ref=function.cls)
-        if definition.node is function.node.args.vararg:
+        if node is function.node.args.vararg:
             return self._by_position(definition, frame)
-        if definition.node is function.node.args.kwarg:
+        if node is function.node.args.kwarg:
             return self._by_names(definition, frame)
         if frame.given is not None:
             if isinstance(known := frame.given.get(name), Value):
@@ -222,7 +205,8 @@ class Names:
 
     def _of_all_calls(self, definition: Definition, frame: Frame) -> Value:
         function, name = frame.function, definition.key
-        declared = self._declared(definition, frame)
+        annotation = getattr(definition.node, "annotation", None)
+        declared = self.annotated(annotation, definition, frame) if annotation is not None else UNKNOWN
         values = []
         if not declared.is_known or declared.kind in ("module", "object"):
             for site in self._evaluator.callers(function)[:CALLERS_ASKED]:
@@ -238,7 +222,7 @@ class Names:
                 if not values and given.kind == "none":
                     given = UNKNOWN
                 elif not values and (isinstance(given.const, bool) or given.const == "cpu"):
-                    given = given.but(const=UNSET)
+                    given = given.without_const
                 values.append(given)
         found = join(values) if values else UNKNOWN
         if declared.is_known and self._is_unseen(found):
@@ -260,10 +244,6 @@ class Names:
         """Whether a method is called through its class, which gives it its object as the first argument."""
         on = called_on(call)
         return on is not None and self._evaluator.value_of(on, frame).kind == "class"
-
-    def _declared(self, definition: Definition, frame: Frame) -> Value:
-        annotation = getattr(definition.node, "annotation", None)
-        return self.annotated(annotation, definition, frame) if annotation is not None else UNKNOWN
 
     def annotated(self, annotation: Any, definition: Definition, frame: Frame) -> Value:
         """What an annotation says."""
@@ -307,17 +287,14 @@ class Names:
         return self._of_library_type(found).but(origins=origin)
 
     def _of_library_type(self, full: str) -> Value:
-        if full in ("torch.Tensor", "torch.FloatTensor"):
+        row = self._evaluator.table.function(full)
+        is_tensor = full in ("torch.Tensor", "torch.FloatTensor")
+        if is_tensor or (row is not None and row.does == "annotates"):
             return Value("tensor", graph=Graph.MAY)
         if full.endswith("optim.Optimizer"):
             return Value("optimizer")
-        if full in ("torch.nn.Module", "torch.utils.data.DataLoader"):
-            return Value("module" if full.endswith("Module") else "loader")
-        row = self._evaluator.table.function(full)
         if row is not None and row.gives in ("module", "optimizer", "loader", "scaler", "scheduler"):
             return Value(row.gives)  # type: ignore[arg-type]
-        if row is not None and row.does == "annotates":
-            return Value("tensor", graph=Graph.MAY)
         return UNKNOWN
 
     # -- roles
@@ -333,7 +310,7 @@ class Names:
     def role(self, key: str, function: Function, depth: int = 2) -> Value | None:
         """The role that a key plays in a function: a network is what is asked for its parameters."""
         return remembered(  # type: ignore[no-any-return]
-            self._roles, (key, function), None, lambda: self._role(key, function, depth)
+            self.answers, (key, function), None, lambda: self._role(key, function, depth)
         )
 
     def _role(self, key: str, function: Function, depth: int) -> Value | None:
@@ -387,7 +364,7 @@ class Names:
 
     def _as_argument(self, node: Any, function: Function, depth: int) -> Value | None:
         """The role that what is called gives an argument, the same thing moved."""
-        node, above = _moved(function.flow, node)
+        *_, (node, above) = _moved(function.flow, node)
         if isinstance(above, ast.Assign) and function.cls is not None and function.takes_self:
             own, _, name = (key_of(above.targets[0]) or "").partition(".")
             is_own = own == function.self_name and name and "." not in name
@@ -415,20 +392,18 @@ class Names:
         """What the methods of a class make of an attribute by how they use it; what a name alone says comes last."""
         guess: Value | None = None
         origins = frozenset({((cls, name), None)})
-        for one in self._evaluator.program.lineage(cls):
-            for method in one.methods.values() if isinstance(one, Class) else ():
-                if name in method.words and method.takes_self:
-                    found = self.role(f"{method.self_name}.{name}", method)
-                    if found is not None and not found.assumptions:
-                        return found.but(origins=origins)
-                    guess = guess or found
+        for method, key in methods_naming(self._evaluator.program.lineage(cls), name):
+            found = self.role(key, method)
+            if found is not None and not found.assumptions:
+                return found.but(origins=origins)
+            guess = guess or found
         return guess.but(origins=origins) if guess is not None else None
 
     # -- objects
 
-    def instance(self, cls: Class, origins: frozenset[Any] = frozenset()) -> Value:
+    def instance(self, cls: Class) -> Value:
         """An object of a class of the project."""
-        return Value("module" if self.is_part_of_modules(cls) else "object", ref=cls, origins=origins)
+        return Value("module" if self.is_part_of_modules(cls) else "object", ref=cls)
 
     def is_module(self, cls: Class) -> bool:
         """Whether a class derives from torch's modules."""
@@ -447,26 +422,21 @@ class Names:
         derived = self._evaluator.program.subclasses(cls)
         return bool(derived) and all(map(self.is_module, derived))
 
+    @remembering(())
     def fields(self, cls: Class, name: str) -> tuple[tuple[Function, Definition], ...]:
         """Where an attribute of an object of a class gets its values: in its own methods, those it inherits, and where none of them
         has it in those of the classes that derive from it."""
-        return remembered(self._fields, (cls, name), (), lambda: self._set(cls, name))  # type: ignore[no-any-return]
-
-    def _set(self, cls: Class, name: str) -> tuple[tuple[Function, Definition], ...]:
         program = self._evaluator.program
-        found = self._set_in([one for one in program.lineage(cls) if isinstance(one, Class)], name)
-        return tuple(found or self._set_in(list(program.subclasses(cls)), name))
+        return tuple(self._set_in(program.lineage(cls), name) or self._set_in(program.subclasses(cls), name))
 
+    @remembering(False)
     def is_set_by_others(self, cls: Class, name: str) -> bool:
         """Whether code outside of a class sets such an attribute, of whatever object."""
-        return remembered(self._set_by_others, (cls, name), False, lambda: self._sets_another(cls, name))  # type: ignore[no-any-return]
-
-    def _sets_another(self, cls: Class, name: str) -> bool:
         return any(key in function.flow.definitions for function, key in self.named_by_others(cls, name))
 
     def named_by_others(self, cls: Class, name: str) -> Iterator[tuple[Function, str]]:
         """The functions outside of a class that name such an attribute, of whatever object, each with its keys for it."""
-        own = [one for one in self._evaluator.program.lineage(cls) if isinstance(one, Class)]
+        own = self._evaluator.program.lineage(cls)
         for file in self._evaluator.program.searched(name, cls.file):
             for function in (file.body, *file.functions):
                 if name not in function.words or (function.cls in own and function.takes_self):
@@ -482,14 +452,12 @@ class Names:
             return False
         return cls not in self._evaluator.program.lineage(function.cls)
 
-    def _set_in(self, classes: list[Class], name: str) -> list[tuple[Function, Definition]]:
+    def _set_in(self, classes: Iterable[Class | str], name: str) -> list[tuple[Function, Definition]]:
         found: list[tuple[Function, Definition]] = []
-        for cls in classes:
-            for method in cls.methods.values():
-                if name in method.words and method.takes_self:
-                    key = f"{method.self_name}.{name}"
-                    made = method.flow.definitions.get(key, ())
-                    found += [(method, one) for one in made if one.kind not in ("delete", "inplace")]
+        for cls in (one for one in classes if isinstance(one, Class)):
+            for method, key in methods_naming((cls,), name):
+                made = method.flow.definitions.get(key, ())
+                found += [(method, one) for one in made if one.kind not in ("delete", "inplace")]
             made = cls.body.flow.definitions.get(name, ()) if name in cls.body.words else ()
             found += [(cls.body, one) for one in made if one.kind in ("assign", "class")]
         return found
@@ -505,26 +473,23 @@ def _asks_for_parameters(flow: Flow, test: Any) -> bool:
 
 def _asked(flow: Flow, node: Any) -> Iterator[str]:
     """What a thing is asked for at one use, and what the same thing is asked for by what moves it: `net.cuda().eval()`."""
-    above = flow.parents.get(node)
-    while isinstance(above, ast.Attribute) and above.value is node:
-        call = flow.parents.get(above)
-        given = arguments(call) if isinstance(call, ast.Call) else [call]
-        on = above.attr == "requires_grad_" and all(getattr(one, "value", None) is True for one in given)
-        yield "requires_grad" if on else above.attr  # a network's is seldom switched on by it
-        if above.attr not in _SAME or not isinstance(call, ast.Call) or call.func is not above:
-            return
-        node, above = call, flow.parents.get(call)
+    for _, above in _moved(flow, node):
+        if isinstance(above, ast.Attribute):
+            call = flow.parents.get(above)
+            given = arguments(call) if isinstance(call, ast.Call) else [call]
+            on = above.attr == "requires_grad_" and all(getattr(one, "value", None) is True for one in given)
+            yield "requires_grad" if on else above.attr  # a network's is seldom switched on by it
 
 
-def _moved(flow: Flow, node: Any) -> tuple[Any, Any]:
-    """A thing where it has been moved, `net.to(device)`, and what that is in."""
-    above = flow.parents.get(node)
-    while isinstance(above, ast.Attribute) and above.attr in _SAME:
-        call = flow.parents.get(above)
+def _moved(flow: Flow, node: Any) -> Iterator[tuple[Any, Any]]:
+    """A thing as it is, and as it is moved, `net.to(device)`, each with what that is in."""
+    while True:
+        above = flow.parents.get(node)
+        yield node, above
+        call = flow.parents.get(above) if isinstance(above, ast.Attribute) and above.attr in _SAME else None
         if not isinstance(call, ast.Call) or call.func is not above:
-            break
-        node, above = call, flow.parents.get(call)
-    return node, above
+            return
+        node = call
 
 
 def _alone(flow: Flow, call: Any) -> tuple[Any, ...]:
@@ -536,11 +501,7 @@ def _alone(flow: Flow, call: Any) -> tuple[Any, ...]:
 
 
 def goes_backward(
-    flow: Flow,
-    call: Any,
-    parts: bool = True,
-    given: bool = True,
-    trains: Callable[[ast.Call], bool] | None = None,
+    flow: Flow, call: Any, parts: bool = True, given: bool = True, trains: Trains | None = None
 ) -> bool:
     """Whether a backward goes through what a call gives, or a part of it, as far as its own function shows; `given`: also where it
     goes through what another call makes of it, but for one that `trains`: that is differentiated by weights of its own."""
@@ -550,7 +511,7 @@ def goes_backward(
 
 
 def _goes_backward(
-    flow: Flow, call: Any, depth: int, parts: bool, given: bool, trains: Callable[[ast.Call], bool] | None
+    flow: Flow, call: Any, depth: int, parts: bool, given: bool, trains: Trains | None
 ) -> bool:
     node, is_part = call, False
     while True:

@@ -45,13 +45,7 @@ def weight(evaluator: Evaluator, value: Value) -> Weight:
 
 def _whichever(evaluator: Evaluator, value: Value, depth: int) -> Weight:
     found = [_of_origin(evaluator, node, frame, depth) for node, frame in value.origins]
-    return Weight(
-        min((one.least for one in found), default=0),
-        bool(found) and all(one.whole for one in found),
-        _mixed(found),
-        any(one.rows for one in found),
-        max((one.layers for one in found), default=UNSEEN),
-    )
+    return _together(found, min, max) if found else Weight(0, False)
 
 
 def _of_origin(evaluator: Evaluator, node: Any, frame: Frame | None, depth: int) -> Weight:
@@ -78,7 +72,7 @@ def _of_call(evaluator: Evaluator, node: ast.Call, frame: Frame, depth: int) -> 
     if row.weights == "none":
         return Weight(0, True, layers=0)
     if row.weights == "parts":
-        return _sum([_of_value(evaluator, one, frame, depth) for one in node.args])
+        return _together([_of_value(evaluator, one, frame, depth) for one in node.args])
     found = _of_layer(evaluator, made.ref.rpartition(".")[2], node, frame)
     mixes = row.weights if row.weights in ("pictures", "sequences") else ""
     return Weight(found.least, found.whole, mixes, row.weights == "rows", found.layers)
@@ -88,15 +82,11 @@ def _of_value(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> Weig
     if isinstance(node, ast.Starred):
         node = node.value
     if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
-        one = _of_value(evaluator, node.elt, frame, depth)
-        count = trips(evaluator, node, frame)
-        known = count is not None
-        layers = one.layers * (count or 1) if known else UNSEEN
-        return Weight(one.least * (count or 1), one.whole and known, one.mixes, one.rows, layers)
+        return _repeated(_of_value(evaluator, node.elt, frame, depth), trips(evaluator, node, frame))
     if isinstance(node, (ast.List, ast.Tuple)):
-        return _sum([_of_value(evaluator, one, frame, depth) for one in node.elts])
+        return _together([_of_value(evaluator, one, frame, depth) for one in node.elts])
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        return _sum([_of_value(evaluator, one, frame, depth) for one in (node.left, node.right)])
+        return _together([_of_value(evaluator, one, frame, depth) for one in (node.left, node.right)])
     value = evaluator.value_of(node, frame)
     if value.kind == "list" and isinstance(node, (ast.Name, ast.Attribute)):
         return _of_list(evaluator, node, frame, depth)
@@ -119,13 +109,10 @@ def _of_list(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> Weigh
     found = []
     for one in given if depth > 0 else ():
         part = _of_value(evaluator, one, frame, depth - 1)
-        times, known = 1, True
         for loop in flow.loops(one):
-            count = trips(evaluator, loop, frame)
-            times, known = times * (count or 1), known and count is not None
-        layers = part.layers * times if known else UNSEEN
-        found.append(Weight(part.least * times, part.whole and known, part.mixes, part.rows, layers))
-    return _sum(found) if found else Weight(0, False)
+            part = _repeated(part, trips(evaluator, loop, frame))
+        found.append(part)
+    return _together(found) if found else Weight(0, False)
 
 
 def _of_returned(evaluator: Evaluator, call: ast.Call, frame: Frame, depth: int) -> Weight:
@@ -170,10 +157,9 @@ def _of_class(evaluator: Evaluator, cls: Class, node: ast.Call, frame: Frame, de
         for key, definitions in method.flow.definitions.items():
             if key.startswith(f"{method.self_name}.") and key.count(".") == 1:
                 found += [_of_attribute(evaluator, one, frame, depth) for one in definitions]
-    summed = _sum(found)
-    by_others = any(
-        method.words & _ADDING for method in cls.methods.values()
-    )  # than by a layer in an attribute
+    summed = _together(found)
+    # than by a layer in an attribute
+    by_others = any(method.words & _ADDING for method in cls.methods.values())
     if summed.is_none and (by_others or not plain):
         return Weight(0, False)
     return summed
@@ -229,21 +215,22 @@ def _of_transformer(evaluator: Evaluator, node: ast.Call, frame: Frame) -> Weigh
             return Weight(0, False)
         given.append(value)
     width, _, encoders, decoders, between = given
+    encoded, decoded = 4 * width + 2 * between, 8 * width + 2 * between  # of a layer, times its width
+    return Weight(width * (encoders * encoded + decoders * decoded), True)
+
+
+def _repeated(one: Weight, times: int | None) -> Weight:
+    """So many of the same; at least one where nobody knows how many."""
+    layers = one.layers * (times or 1) if times is not None else UNSEEN
+    return Weight(one.least * (times or 1), one.whole and times is not None, one.mixes, one.rows, layers)
+
+
+def _together(found: list[Weight], least: Any = sum, layers: Any = sum) -> Weight:
+    """Several as one: all of them, or whichever of them it is."""
     return Weight(
-        encoders * width * (4 * width + 2 * between) + decoders * width * (8 * width + 2 * between), True
-    )
-
-
-def _mixed(found: list[Weight]) -> str:
-    """What layers of several see: pictures where some do."""
-    return min((one.mixes for one in found if one.mixes), default="")
-
-
-def _sum(found: list[Weight]) -> Weight:
-    return Weight(
-        sum(one.least for one in found),
+        least(one.least for one in found),
         all(one.whole for one in found),
-        _mixed(found),
+        min((one.mixes for one in found if one.mixes), default=""),  # pictures where some see them
         any(one.rows for one in found),
-        sum(one.layers for one in found),
+        layers(one.layers for one in found),
     )

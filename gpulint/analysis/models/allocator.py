@@ -75,13 +75,11 @@ def _bad_option(part: str, target: tuple[int, int] | None) -> BadOption | None:
     if key not in OPTIONS:
         near = get_close_matches(key, OPTIONS, 1, 0.8)
         hint = f"did you mean `{near[0]}`?" if near else f"it knows {', '.join(sorted(_USUAL))} and others"
-        return BadOption(
-            f"torch's allocator has no option `{key}`", hint, f"{near[0]}:{value}" if near else None
-        )
+        mended = f"{near[0]}:{value}" if near else None
+        return BadOption(f"torch's allocator has no option `{key}`", hint, mended)
     if OPTIONS[key] and target is not None and target < _version(OPTIONS[key]):
-        return BadOption(
-            f"`{key}` is new in torch {OPTIONS[key]}", f"torch {target[0]}.{target[1]} refuses it"
-        )
+        hint = f"torch {target[0]}.{target[1]} refuses it"
+        return BadOption(f"`{key}` is new in torch {OPTIONS[key]}", hint)
     return _bad_value(key, value)
 
 
@@ -106,12 +104,14 @@ class SplitSize:
 
     @property
     def measured(self) -> str:
-        took = (
-            "137 GiB reserved where `expandable_segments:True` alone took 6.4 GiB"
+        size, other = (
+            (137, "`expandable_segments:True` alone")
             if self.expandable
-            else "106 GiB reserved where `expandable_segments:True` took 6.4 GiB"
+            else (106, "`expandable_segments:True`")
         )
-        return f"{took}, for batches of varying length; H200, torch 2.11"
+        return (
+            f"{size} GiB reserved where {other} took 6.4 GiB, for batches of varying length; H200, torch 2.11"
+        )
 
     @property
     def remedy(self) -> str:
@@ -174,9 +174,8 @@ def _bad_divisions(key: str, value: str) -> BadOption | None:
         right = value.isdecimal() and _is_power_of_two(int(value))
         return None if right else BadOption(f"`{key}:{value}`: torch takes a power of two", "")
     if not value.endswith("]"):
-        return BadOption(
-            f"`{key}:{value}`: the bracket is not closed", "torch stops with an internal assertion"
-        )
+        what = f"`{key}:{value}`: the bracket is not closed"
+        return BadOption(what, "torch stops with an internal assertion")
     for part in value[1:-1].split(","):
         bound, _, number = (piece.strip() for piece in part.partition(":"))
         numbers = [] if bound == ">" else [bound]

@@ -5,16 +5,15 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
 from gpulint.analysis.syntax.flow import Flow
 from gpulint.analysis.syntax.nodes import last_name, parameters
 
-_BRACKETS = re.compile(
-    r"([(\[{])(?:[^()\[\]{}]|[(\[{]…[)\]}])+([)\]}])"
-)  # with none in them, or none that is full
+# With none in them, or none that is full.
+_BRACKETS = re.compile(r"([(\[{])(?:[^()\[\]{}]|[(\[{]…[)\]}])+([)\]}])")
 
 
 def quoted(code: str, limit: int) -> str:
@@ -119,6 +118,14 @@ class Class:
         return Function(self.node, self.file, None, self.parent)
 
 
+def methods_naming(classes: Iterable[Class | str], name: str) -> Iterator[tuple[Function, str]]:
+    """The methods of classes whose text has the name of an attribute, each with its key for it."""
+    for cls in classes:
+        for method in cls.methods.values() if isinstance(cls, Class) else ():
+            if name in method.words and method.takes_self:
+                yield method, f"{method.self_name}.{name}"
+
+
 class File:
     """A file's text and tree, and what is defined in it."""
 
@@ -189,9 +196,8 @@ class File:
     def _by_row(self) -> dict[int, Function]:
         found: dict[int, Function] = {}
         for one in self.functions:  # the inner ones come later
-            found.update(
-                dict.fromkeys(range(one.node.lineno, (one.node.end_lineno or one.node.lineno) + 1), one)
-            )
+            last = one.node.end_lineno or one.node.lineno
+            found.update(dict.fromkeys(range(one.node.lineno, last + 1), one))
         return found
 
     def source(self, node: Any) -> str:
@@ -222,8 +228,6 @@ class File:
         """The function of a row, and where it stands in the head of one, what that is in."""
         function = self.function_at(row)
         if function.is_module:
-            return [
-                function,
-                *(cls.body for cls in self.classes if cls.node.lineno <= row <= (cls.node.end_lineno or row)),
-            ]
+            around = (one for one in self.classes if one.node.lineno <= row <= (one.node.end_lineno or row))
+            return [function, *(cls.body for cls in around)]
         return [function, function.parent or self.body] if row <= function.node.body[0].lineno else [function]

@@ -13,6 +13,7 @@ from gpulint.analysis.models.table import table
 from gpulint.analysis.project.file import Class, File, Function
 from gpulint.analysis.syntax.flow import Definition
 from gpulint.analysis.syntax.nodes import dotted
+from gpulint.analysis.syntax.remembering import remembering
 from gpulint.source.files import for_parser
 from gpulint.source.importing import parsed
 
@@ -50,26 +51,20 @@ class Bound:
     definitions: tuple[Definition, ...]
 
 
+Kept = dict[str, tuple[bytes, File | None]]  # files by path, with their bytes
 Named = File | Function | Class | Bound
 
 
 class Program:
     """What is known of the program that a file is of. `kept` are files read before, by path, with their bytes."""
 
-    def __init__(
-        self, file: File, sources: Sources | None, kept: dict[str, tuple[bytes, File | None]]
-    ) -> None:
+    def __init__(self, file: File, sources: Sources | None, kept: Kept) -> None:
         self.sources = sources
         self._kept = kept
         self._files: dict[str, File | None] = {os.path.abspath(file.path): file}
         self._named: dict[tuple[str, str], Named | str] = {}
-        self._stars: dict[tuple[str, str], Named | str | None] = {}
-        self._calls: dict[tuple[str, File], tuple[tuple[Function, ast.Call], ...]] = {}
-        self._searched: dict[tuple[str, File], tuple[File, ...]] = {}
+        self.answers: dict[Any, Any] = {}
         self._tests: dict[str, bool] = {}  # by path: whether a file is one of tests
-        self._lineages: dict[Class, tuple[Class | str, ...]] = {}
-        self._methods: dict[tuple[Class, str], Function | None] = {}
-        self._subclasses: dict[Class, tuple[Class, ...]] = {}
 
     @property
     def files(self) -> Iterator[File]:
@@ -161,15 +156,9 @@ class Program:
         """Whether a module is seen to have a name, its own or by a `*`."""
         return name in file.body.flow.definitions or self._from_star(file, name) is not None
 
+    @remembering(None)
     def _from_star(self, file: File, name: str) -> Named | str | None:
         """What a name leads to that some `*` brings; None where none is seen to."""
-        key = (file.path, name)
-        if key not in self._stars:
-            self._stars[key] = None  # while it is looked for
-            self._stars[key] = self._brought(file, name)
-        return self._stars[key]
-
-    def _brought(self, file: File, name: str) -> Named | str | None:
         for statement in file.tree.body:
             if isinstance(statement, ast.ImportFrom) and any(one.name == "*" for one in statement.names):
                 module = "." * statement.level + (statement.module or "")
@@ -216,45 +205,36 @@ class Program:
             return found.methods.get(rest[0], rest[0])
         return rest[-1]
 
+    @remembering(())
     def lineage(self, cls: Class) -> tuple[Class | str, ...]:
         """A class and all that it derives from, the nearest first."""
-        if cls not in self._lineages:
-            found: list[Class | str] = [cls]
-            for one in found:
-                if isinstance(one, Class) and len(found) < 30:
-                    found += [base for base in self.bases(one) if base not in found]
-            self._lineages[cls] = tuple(found)
-        return self._lineages[cls]
+        found: list[Class | str] = [cls]
+        for one in found:
+            if isinstance(one, Class) and len(found) < 30:
+                found += [base for base in self.bases(one) if base not in found]
+        return tuple(found)
 
+    @remembering(None)
     def method(self, cls: Any, name: str) -> Function | None:
         """The method that an object of a class has by a name; None also of what is no class of the project."""
-        if not isinstance(cls, Class):
-            return None
-        if (key := (cls, name)) not in self._methods:
-            classes = (one for one in self.lineage(cls) if isinstance(one, Class))
-            self._methods[key] = next((one.methods[name] for one in classes if name in one.methods), None)
-        return self._methods[key]
+        lineage = self.lineage(cls) if isinstance(cls, Class) else ()
+        classes = (one for one in lineage if isinstance(one, Class))
+        return next((one.methods[name] for one in classes if name in one.methods), None)
 
+    @remembering(())
     def subclasses(self, cls: Class) -> tuple[Class, ...]:
         """The classes of the files around that derive from a class, in any number of steps."""
-        if cls not in self._subclasses:
-            self._subclasses[cls] = tuple(
-                other
-                for file in self.searched(cls.name, cls.file)
-                for other in file.classes
-                if other is not cls and other.node.bases and cls in self.lineage(other)
-            )
-        return self._subclasses[cls]
+        others = (one for file in self.searched(cls.name, cls.file) for one in file.classes)
+        deriving = (one for one in others if one is not cls and one.node.bases)
+        return tuple(one for one in deriving if cls in self.lineage(one))
 
     # -- callers
 
+    @remembering(())
     def searched(self, word: str, home: File) -> tuple[File, ...]:
         """The files of the project whose text has a word, tests left out: first the one that asks, then those that name it, which may
         import it."""
-        key = (word, home)
-        if key not in self._searched:
-            self._searched[key] = (home, *self._others_with(word, home))
-        return self._searched[key]
+        return (home, *self._others_with(word, home))
 
     def _others_with(self, word: str, home: File) -> Iterator[File]:
         count, own = 0, os.path.abspath(home.path)
@@ -276,14 +256,10 @@ class Program:
             self._tests[path] = self.sources.is_test_file(home.path, path, raw)
         return self._tests[path]
 
+    @remembering(())
     def calls_named(self, name: str, home: File) -> tuple[tuple[Function, ast.Call], ...]:
         """All calls of the program of what has this last name, and of it those first that stand in the file that asks."""
-        key = (name, home)
-        if key not in self._calls:
-            self._calls[key] = tuple(
-                call for file in self.searched(name, home) for call in file.calls_named(name)
-            )
-        return self._calls[key]
+        return tuple(call for file in self.searched(name, home) for call in file.calls_named(name))
 
 
 def _has(module: str, name: str) -> bool:

@@ -5,19 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import Final, Protocol
+from typing import Final
 
 from gpulint.analysis.models.table import table
 from gpulint.analysis.project.file import File
-from gpulint.analysis.project.program import Program
-
-
-class Beside(Protocol):
-    """What reads the files of a project that are no code."""
-
-    def beside(self, filename: str, names: tuple[str, ...]) -> list[str]:
-        """The texts of those files that stand beside a file or above it in its project."""
-
+from gpulint.analysis.project.program import Program, Sources
 
 _FILES: Final = ("pyproject.toml", "setup.cfg", "setup.py", "requirements.txt")
 
@@ -49,7 +41,7 @@ def version_of(text: object) -> tuple[int, int] | None:
     return None if found is None else (int(found[1]), int(found[2]))
 
 
-def oldest_torch(project: Beside | None, filename: str) -> tuple[int, int] | None:
+def oldest_torch(project: Sources | None, filename: str) -> tuple[int, int] | None:
     """The oldest version that the project around a file asks for; None where it names none."""
     bounds = [bound for wanted in _requirements(project, filename) if (bound := _lowest(wanted)) is not None]
     return min(bounds, default=None)
@@ -80,15 +72,14 @@ def _imports(tree: ast.Module) -> Iterator[str]:
             yield from (module + one.name for one in statement.names)
 
 
-def told_torch(project: Beside | None, filename: str) -> tuple[int, int] | None:
+def told_torch(project: Sources | None, filename: str) -> tuple[int, int] | None:
     """The newest version that the project's README speaks of; None where it names none."""
     texts = project.beside(filename, _PROSE) if project is not None else []
-    return max(
-        ((int(major), int(minor)) for text in texts for major, minor in _TOLD.findall(text)), default=None
-    )
+    found = (each for text in texts for each in _TOLD.findall(text))
+    return max(((int(major), int(minor)) for major, minor in found), default=None)
 
 
-def _requirements(project: Beside | None, filename: str) -> list[str]:
+def _requirements(project: Sources | None, filename: str) -> list[str]:
     """`>=2.2,<3`, `^1.13`: the bounds that the project's files set to torch."""
     if project is None:
         return []

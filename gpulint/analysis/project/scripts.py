@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import PurePath
 from typing import Final
 
-from gpulint.analysis.project.requirements import Beside
+from gpulint.analysis.project.program import Sources
 from gpulint.config import parse_toml
 
 PROJECT_FILES: Final = ("pyproject.toml", "setup.cfg", "setup.py")
@@ -19,18 +19,14 @@ _LISTS: Final = re.compile(
 _TARGET: Final = re.compile(r"=\s*[\"']?([A-Za-z_][\w.]*)\s*:\s*([A-Za-z_][\w.]*)")
 
 
-def console_scripts(project: Beside | None, filename: str) -> frozenset[str]:
+def console_scripts(project: Sources | None, filename: str) -> frozenset[str]:
     """The functions of a file that its project's metadata installs as commands, by their names in the file."""
     texts = project.beside(filename, PROJECT_FILES) if project is not None else ()
     parts = PurePath(filename).with_suffix("").parts
     module = parts[:-1] if parts[-1] == "__init__" else parts
-    return frozenset(
-        function
-        for text in texts
-        if "scripts" in text
-        for dotted, function in _scripts(text)
-        if module[-len(wanted := tuple(dotted.split("."))) :] == wanted
-    )
+    named = (one for text in texts if "scripts" in text for one in _scripts(text))
+    split = ((tuple(dotted.split(".")), function) for dotted, function in named)
+    return frozenset(function for wanted, function in split if module[-len(wanted) :] == wanted)
 
 
 @lru_cache(maxsize=64)

@@ -41,9 +41,8 @@ def is_test_file(file: File, within: str) -> bool:
 def _holds_tests(file: File) -> bool:
     if _IMPORTS_RUNNER.search(file.text) is not None or any(map(_is_test_class, file.classes)):
         return True
-    return any(
-        _is_test_function(file, one.node) for one in file.functions if one.parent is None and one.cls is None
-    )
+    functions = (one for one in file.functions if one.parent is None and one.cls is None)
+    return any(_is_test_function(file, one.node) for one in functions)
 
 
 def _is_test_class(cls: Class) -> bool:

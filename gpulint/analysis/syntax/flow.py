@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from gpulint.analysis.syntax.nodes import COMPREHENSIONS, FUNCTIONS, LOOPS, children, key_of, parameters
@@ -21,22 +22,16 @@ Kind = Literal[
 Fact = tuple[str, bool]  # a condition, and whether it holds
 
 
+@dataclass(slots=True, eq=False)
 class Definition:
     """Where a key gets a value. `path` leads into `value` where it is unpacked; `statement` is where it happens."""
 
-    __slots__ = ("key", "kind", "node", "path", "statement", "value")
-
-    def __init__(
-        self,
-        key: str,
-        kind: Kind,
-        value: Any,
-        node: Any,
-        statement: Any,
-        path: tuple[int | str | slice, ...] = (),
-    ) -> None:
-        self.key, self.kind, self.value = key, kind, value
-        self.node, self.statement, self.path = node, statement, path
+    key: str
+    kind: Kind
+    value: Any
+    node: Any
+    statement: Any
+    path: tuple[int | str | slice, ...] = ()
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.key} at {getattr(self.node, 'lineno', 0)}>"
@@ -46,22 +41,20 @@ class Definition:
 ENTRY = Definition("", "entry", None, None, None)
 
 
+@dataclass(slots=True, eq=False)
 class Merge:
     """A key at the head of a loop: what it was before, or what a round of the loop has made of it."""
 
-    __slots__ = ("key", "loop")
-
-    def __init__(self, loop: Region, key: str) -> None:
-        self.loop, self.key = loop, key
+    loop: Region
+    key: str
 
 
+@dataclass(slots=True, eq=False)
 class Known:
     """A key where conditions are known to hold, or not: it stands for nothing that it is given only where they are otherwise."""
 
-    __slots__ = ("facts", "reaching")
-
-    def __init__(self, reaching: Reaching, facts: frozenset[Fact]) -> None:
-        self.reaching, self.facts = reaching, facts
+    reaching: Reaching
+    facts: frozenset[Fact]
 
 
 Reaching = tuple[Definition | Merge | Known, ...]
@@ -79,13 +72,12 @@ class Region:
         self.merges: dict[str, Merge] = {}
 
 
+@dataclass(slots=True, eq=False)
 class Environment:
     """What keys stand for at one place."""
 
-    __slots__ = ("keys", "region")
-
-    def __init__(self, keys: dict[str, Reaching], region: Region | None) -> None:
-        self.keys, self.region = keys, region
+    keys: dict[str, Reaching]
+    region: Region | None
 
     def copy(self) -> Environment:
         return Environment(self.keys.copy(), self.region)
@@ -156,7 +148,6 @@ class Flow:
         self.stored: dict[str | None, list[Store]] = {}  # the same by the key of the container
         self.returns: list[ast.Return] = []
         self.yields: list[Any] = []
-        self.nested: dict[str, Any] = {}
         self.unreachable: set[Any] = set()
         self.elsewhere: set[str] = set()  # names declared global or nonlocal
         self.order: dict[Any, int] = {}
@@ -187,6 +178,9 @@ class Flow:
                 return
             yield node
 
+    def _is_in(self, node: Any, expression: Any) -> bool:
+        return node is expression or expression in self.ancestors(node)
+
     def around(self, node: Any) -> Iterator[Block]:
         """The blocks around a node, innermost first; a node in the head of a statement is outside that one's blocks."""
         block: Block | None = self.blocks.get(self.statement_of(node))
@@ -201,11 +195,11 @@ class Flow:
         for above in self.ancestors(node):
             if isinstance(above, COMPREHENSIONS):
                 first = above.generators[0]
-                if below is not first or not _within(self, node, first.iter):
+                if below is not first or not self._is_in(node, first.iter):
                     found.append(above)
             below = above
         statement = self.statement_of(node)
-        if isinstance(statement, ast.While) and node is not statement and _within(self, node, statement.test):
+        if isinstance(statement, ast.While) and self._is_in(node, statement.test):
             found.append(statement)
         return found + [block.owner for block in self.around(node) if block.is_rounds]
 
@@ -287,10 +281,9 @@ class Flow:
         if definition.statement not in self.blocks:
             return False
         denied = {(text, not held) for text, held in facts}
-        conditions = self.conditions(definition.statement)
-        return any(
-            self._is_steady(one) for one, held in conditions if not denied.isdisjoint(facts_of(one, held))
-        )
+        several = self.conditions(definition.statement)
+        denying = (one for one, held in several if not denied.isdisjoint(facts_of(one, held)))
+        return any(map(self._is_steady, denying))
 
     def _is_steady(self, test: Any) -> bool:
         """Whether all that a condition names is given once: as a parameter, outside, or before any loop. What an object of its own
@@ -364,10 +357,6 @@ def are_exclusive(around: list[Block], other: list[Block]) -> bool:
     """Whether of the blocks around two places two are arms of one `if`: only one of the places is gotten to."""
     arms: dict[ast.AST, str] = {block.owner: block.arm for block in other if isinstance(block.owner, ast.If)}
     return any(arms.get(block.owner, block.arm) != block.arm for block in around)
-
-
-def _within(flow: Flow, node: Any, outer: Any) -> bool:
-    return node is outer or outer in flow.ancestors(node)
 
 
 class _Binder:
@@ -512,17 +501,11 @@ class _Binder:
         del self.facts[known:]
 
     def loop(self, node: Any) -> None:
-        self.part(node.iter, node)
-        self.rounds(node, node.target)
-
-    def while_loop(self, node: ast.While) -> None:
-        self.rounds(node, None)
-
-    def rounds(self, node: Any, target: Any) -> None:
-        if self.env is None:
-            return
-        entry = self.env
-        region = Region(entry)
+        target = getattr(node, "target", None)  # of a `while` none
+        if target is not None:
+            self.part(node.iter, node)
+        assert self.env is not None  # where a statement begins
+        region = Region(self.env)
         leaving: list[Environment] = []
         self.loops.append((region, leaving))
         self.env = Environment({}, region)
@@ -547,10 +530,8 @@ class _Binder:
     def _leave(self, region: Region) -> None:
         """Go on outside of a loop: what the loop defines is merged, all else is as it was before."""
         assert self.env is not None
-        keys = dict(region.entry.keys)
         touched = {key for end in (*region.ends, self.env) for key in end.keys}
-        for key in touched:
-            keys[key] = self.env.get(key)
+        keys = region.entry.keys | {key: self.env.get(key) for key in touched}
         self.env = Environment(keys, region.entry.region)
 
     def with_block(self, node: Any) -> None:
@@ -563,18 +544,16 @@ class _Binder:
         self.arm(node, "body", node.body)
 
     def try_block(self, node: Any) -> None:
-        before = self.env.copy() if self.env is not None else None
-        first = len(self.flow.order)
+        assert self.env is not None  # where a statement begins
+        first, handled = len(self.flow.order), self.env.copy()
         self.arm(node, "body", node.body)
-        handled = before
-        if before is not None:
-            handled = before.copy()
-            for found in self._defined_since(first):
+        for found in (one for several in self.flow.definitions.values() for one in several):
+            if self.flow.order.get(found.statement, -1) >= first:
                 handled.keys[found.key] = (*handled.get(found.key), found)
         self.arm(node, "orelse", node.orelse)
-        after = self.env
+        after: Environment | None = self.env
         for handler in node.handlers:
-            self.env = handled.copy() if handled is not None else None
+            self.env = handled.copy()
             self.flow.parents[handler] = node
             if handler.type is not None:
                 self.part(handler.type, handler)
@@ -582,17 +561,10 @@ class _Binder:
                 self.define(handler.name, "exception", None, handler)
             self.arm(handler, "handler", handler.body)
             after = _joined(self.env, after)
-        self.env = after
-        if node.finalbody and self.env is None and handled is not None:
-            self.env = handled.copy()
-            self.arm(node, "finally", node.finalbody)
+        self.env = after if after is not None else handled
+        self.arm(node, "finally", node.finalbody)
+        if after is None:
             self.env = None
-        else:
-            self.arm(node, "finally", node.finalbody)
-
-    def _defined_since(self, first: int) -> list[Definition]:
-        found = (one for several in self.flow.definitions.values() for one in several)
-        return [one for one in found if self.flow.order.get(one.statement, -1) >= first]
 
     def match(self, node: ast.Match) -> None:
         self.part(node.subject, node)
@@ -624,16 +596,12 @@ class _Binder:
         self.other(node)
         self.env = None
 
-    def function(self, node: Any) -> None:
-        for part in (*node.decorator_list, *node.args.defaults, *filter(None, node.args.kw_defaults)):
+    def named(self, node: Any) -> None:
+        is_class = isinstance(node, ast.ClassDef)
+        more = node.bases if is_class else (*node.args.defaults, *filter(None, node.args.kw_defaults))
+        for part in (*node.decorator_list, *more):
             self.part(part, node)
-        self.flow.nested[node.name] = node
-        self.define(node.name, "function", node, node)
-
-    def class_block(self, node: ast.ClassDef) -> None:
-        for part in (*node.decorator_list, *node.bases):
-            self.part(part, node)
-        self.define(node.name, "class", node, node)
+        self.define(node.name, "class" if is_class else "function", node, node)
 
     def imports(self, node: Any) -> None:
         prefix = ""
@@ -754,9 +722,9 @@ class _Binder:
 
 _STATEMENTS: dict[type, Any] = {
     ast.Assign: _Binder.assign, ast.AnnAssign: _Binder.annotated, ast.AugAssign: _Binder.augmented, ast.If: _Binder.conditional,
-    ast.For: _Binder.loop, ast.AsyncFor: _Binder.loop, ast.While: _Binder.while_loop, ast.With: _Binder.with_block, ast.AsyncWith: _Binder.with_block,
+    ast.For: _Binder.loop, ast.AsyncFor: _Binder.loop, ast.While: _Binder.loop, ast.With: _Binder.with_block, ast.AsyncWith: _Binder.with_block,
     ast.Try: _Binder.try_block, ast.Match: _Binder.match, ast.Return: _Binder.give, ast.Raise: _Binder.fail, ast.Break: _Binder.leave,
-    ast.Continue: _Binder.leave, ast.FunctionDef: _Binder.function, ast.AsyncFunctionDef: _Binder.function, ast.ClassDef: _Binder.class_block,
+    ast.Continue: _Binder.leave, ast.FunctionDef: _Binder.named, ast.AsyncFunctionDef: _Binder.named, ast.ClassDef: _Binder.named,
     ast.Import: _Binder.imports, ast.ImportFrom: _Binder.imports, ast.Delete: _Binder.delete, ast.Global: _Binder.declare,
     ast.Nonlocal: _Binder.declare,
 }  # fmt: skip
