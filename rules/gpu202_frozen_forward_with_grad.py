@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gpulint.rules._forwards import GRAD_MODES, builds_graph, of_old_torch, trains_beside, under_no_grad
 
-from gpulint.analysis.domain.values import UNKNOWN, Graph
+from gpulint.analysis.domain.values import UNKNOWN, Graph, in_text_order
 from gpulint.analysis.evaluate.consumers import consumers, goes_backward_by
 from gpulint.analysis.evaluate.weights import UNSEEN, weight
 from gpulint.analysis.queries.amounts import NARROW, TOY, is_of_one_sample, is_tried_out, of_device, said
@@ -196,7 +196,7 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
         yield from _of_result(asked, run)
     yield from builds_graph(asked, run, grad)
     place, network = place_of(evaluator, run.named, run.where), run.network
-    several = [network.but(origins=frozenset({one})) for one in origins_of(evaluator, network)]
+    several = [network.but(origins=frozenset({one})) for one in in_text_order(origins_of(evaluator, network))]
     if len(several) > 1 and any(frozen(evaluator, one, place) is not None for one in several):
         yield left_open(Question.TRAINED, "some of those who make it freeze it")
     if any(evaluator.does(*one).startswith("loads") for one in network.calls):
@@ -304,7 +304,7 @@ def _handed(evaluator: Evaluator, run: Run) -> Iterator[str]:
     if by_library and of_unseen_package(evaluator, run.network):
         yield "what makes it is not seen: it may be frozen there"
         return
-    for origin in origins_of(evaluator, run.network):
+    for origin in in_text_order(origins_of(evaluator, run.network)):
         for use in uses_since_made(evaluator, origin):
             if use.role == "too much" or (use.role == "given" and not _is_torchs(evaluator, use)):
                 yield f"`{use.name}` is given it, and may freeze or train it"

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from gpulint.analysis.domain.values import in_text_order
 from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.queries.effects import uses_since_made
 from gpulint.analysis.queries.grad_mode import grad_at_entry, grad_mode
@@ -258,7 +259,9 @@ def _of_switch(asked: Asked, target: ast.Attribute, frame: Frame, misspelt: bool
     else:
         yield refuted(Question.TRAINED, f"`{name}` is no network, as far as it is seen")
     yield from (left_open(Question.TRAINED, one.clause) for one in value.assumptions)
-    uses = [use for origin in value.origins for use in uses_since_made(asked.evaluator, origin)]
+    uses = [
+        use for origin in in_text_order(value.origins) for use in uses_since_made(asked.evaluator, origin)
+    ]
     switched = any(switches_weights(asked.evaluator, use) is not None for use in uses)
     if switched or frozen(asked.evaluator, value) is not None:
         yield refuted(Question.TRAINED, f"`{name}` is frozen all the same")

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from gpulint.analysis.domain.values import in_text_order
 from gpulint.analysis.queries.amounts import amounts_of
 from gpulint.analysis.queries.graphs.anew import older_parts
 from gpulint.analysis.queries.graphs.backwards import Backward, again, backwards, older_than_round
@@ -103,7 +104,7 @@ def _answers(asked: Asked, one: Backward) -> Iterator[Answer]:
     older = older_than_round(evaluator, one)
     if older is not None:
         yield refuted(Question.BACKWARD, "each round of the loop goes through a graph older than it", older)
-    ways = [outcome(evaluator, node, frame) for node, frame in one.origins]
+    ways = [outcome(evaluator, node, frame) for node, frame in in_text_order(one.origins)]
     unseen = next((use for way in ways for use in way.unseen), None)
     if not one.origins:
         clause = "the loss is a caller's, who may call `backward` on it again"
@@ -135,7 +136,9 @@ def _outlives(asked: Asked, one: Backward, kept: bool) -> Answer:
         return proven(Question.OUTLIVES, "it stays until the next round has made its own", loops[0])
     if kept or isinstance(one.through, ast.Attribute) or function.is_module:
         return proven(Question.OUTLIVES, "it stays where it is kept")
-    elsewhere = [(node, where) for node, where in one.origins if place_in(function, node, where) is None]
+    elsewhere = [
+        (node, where) for node, where in in_text_order(one.origins) if place_in(function, node, where) is None
+    ]
     for node, where in elsewhere:
         if isinstance(where.flow.statement_of(node), ast.Assign) and where.flow.loops(node):
             return proven(Question.OUTLIVES, f"`{where.function.name}` has it until its next round")
@@ -179,7 +182,7 @@ def _repair(asked: Asked, one: Backward) -> Repair | None:
 
 def _may_come_again(asked: Asked, one: Backward) -> str:
     """In a clause, who else may go through the graph."""
-    for node, frame in one.origins:
+    for node, frame in in_text_order(one.origins):
         way = outcome(asked.evaluator, node, frame)
         if way.handed:
             return "code that is not seen is given a value of the graph, and may go through it again"

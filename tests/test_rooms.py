@@ -97,13 +97,13 @@ BUDGETS = {
     ANALYSIS: 145,
     f"{ANALYSIS}.syntax": 700,
     f"{ANALYSIS}.project": 649,
-    f"{ANALYSIS}.domain": 125,
-    f"{ANALYSIS}.evaluate": 3_018,
+    f"{ANALYSIS}.domain": 136,
+    f"{ANALYSIS}.evaluate": 3_023,
     f"{ANALYSIS}.models": 234,
-    f"{ANALYSIS}.queries": 4_737,
-    RULES: 6_273,
+    f"{ANALYSIS}.queries": 4_750,
+    RULES: 6_281,
 }
-MOST_OF_READING = 15_875  # all of them together; 16,000 is the aim
+MOST_OF_READING = 15_912  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 

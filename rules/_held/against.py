@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gpulint.rules._held.cuts import Cut, is_summand, is_whole
 
+from gpulint.analysis.domain.values import in_text_order
 from gpulint.analysis.evaluate.consumers import ANY, Use, consumers
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.queries.grad_mode import grad_mode
@@ -117,7 +118,7 @@ def _freed_by(asked: Asked, cut: Cut) -> list[Use] | None:
     """The backwards that go through all the graphs behind something; None where they leave one out."""
     found: list[Use] = []
     several = graph_in(asked.evaluator, asked.evaluator.value_of(cut.node, cut.frame))
-    calls = [one for value in several for one in value.origins if one[1] is not None]
+    calls = [one for value in several for one in in_text_order(value.origins) if one[1] is not None]
     for node, frame in calls:
         through = backwards(asked.evaluator, node, frame)
         if not through:

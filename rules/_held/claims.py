@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gpulint.rules._held.against import read_by
 from gpulint.rules._held.report import Held, calls_of, in_eval_mode, report
 
+from gpulint.analysis.domain.values import in_text_order
 from gpulint.analysis.evaluate.consumers import Use, consumers, goes_backward_by
 from gpulint.analysis.evaluate.frames import Frame, settled
 from gpulint.analysis.project.file import Class, Function
@@ -185,7 +186,7 @@ def _places(asked: Asked, store: Store) -> list[Any]:
 def _entries_of(asked: Asked, node: Any, frame: Frame) -> Iterator[Any]:
     """The statements of another function of the file that put what has a graph into a dict."""
     value = asked.evaluator.value_of(node, frame)
-    for made, where in value.origins if value.kind == "dict" else ():
+    for made, where in in_text_order(value.origins) if value.kind == "dict" else ():
         if where is None or not asked.is_here(where) or where.function is frame.function:
             continue
         keys = {one.key for one in where.flow.given.get(made, ()) if not one.path}
@@ -239,7 +240,7 @@ def _of_entry(asked: Asked, function: Function, store: Store, held: tuple[Value,
     ]
     if not away:
         yield refuted(Question.OUTLIVES, "the dict is read in sight, and dropped")
-    made = [frame for one in held for _, frame in one.origins if frame is not None]
+    made = [frame for one in held for _, frame in in_text_order(one.origins) if frame is not None]
     callers = {site.frame.function for site in asked.evaluator.callers(function)}
     if made and all(one.around[-1].function in callers for one in made):
         yield refuted(Question.REACHED, "it is told where it is made")
@@ -307,7 +308,7 @@ def _of_returned(asked: Asked, function: Function, store: Store, held: tuple[Val
     sites = evaluator.callers(function)
     takers = [one for one in sites if graph_in(evaluator, evaluator.value_of(one.call, one.frame))]
     here = any(one.frame.function.file is function.file for one in sites)
-    made = [frame.function for one in held for _, frame in one.origins if frame is not None]
+    made = [frame.function for one in held for _, frame in in_text_order(one.origins) if frame is not None]
     if here and function not in made:
         yield refuted(Question.REACHED, "it is told where it is made")
     seen = here or all(one.certain for one in sites)

@@ -102,7 +102,8 @@ class Value:
     @property
     def calls(self) -> list[tuple[ast.Call, Any]]:
         """The calls that have made it, each with its frame."""
-        return [one for one in self.origins if isinstance(one[0], ast.Call) and one[1] is not None]
+        made = (one for one in self.origins if isinstance(one[0], ast.Call) and one[1] is not None)
+        return in_text_order(made)
 
     @property
     def is_moved(self) -> bool:
@@ -124,6 +125,21 @@ TEXT: Final = Value("text")
 # Kinds that say more than others, where ways differ: what may be None is what it is else.
 _LEAST: Final = "bottom none unknown number text context library".split()
 _SAYS_LEAST: Final = {kind: at for at, kind in enumerate(_LEAST)}
+
+
+def in_text_order(origins: Iterable[Any]) -> list[Any]:
+    """Where something was made, in an order that is the same in each run: a set's goes by addresses."""
+    found = list(origins)
+    return sorted(found, key=_place) if len(found) > 1 else found
+
+
+def _place(origin: Any) -> tuple[str, list[tuple[int, int]]]:
+    node, frame = origin
+    path, at = frame.function.file.path if frame is not None else "", []
+    while node is not None:
+        at.append((getattr(node, "lineno", 0), getattr(node, "col_offset", 0)))
+        node, frame = (frame.call, frame.caller) if frame is not None else (None, None)
+    return path, at
 
 
 def join(values: Iterable[Value]) -> Value:

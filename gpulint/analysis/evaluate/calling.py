@@ -18,6 +18,7 @@ from gpulint.analysis.domain.values import (
     Graph,
     Size,
     Value,
+    in_text_order,
     join,
 )
 from gpulint.analysis.evaluate.frames import Evaluating, Frame, parameter_for
@@ -298,7 +299,7 @@ class Calling:
 
     def option(self, base: Value, name: str) -> Value | None:
         """What an option of the command line is unless somebody asks for another, where that names a device; it decides nothing else."""
-        for node, frame in base.origins:
+        for node, frame in in_text_order(base.origins):
             func = getattr(node, "func", None)
             if isinstance(func, ast.Attribute) and func.attr in ("parse_args", "parse_known_args"):
                 where = self._options(frame.function.file).get(name, "?")
@@ -614,7 +615,11 @@ class Calling:
         a key what goes by another one is not, nor is at a number of a display what stands elsewhere in it."""
         many = all(len(getattr(node, "elts", ())) > 1 for node, _ in value.origins)
         key = index if isinstance(index, str) or (isinstance(index, int) and many) else None
-        return join(self._stored_in(origin, key) for origin in value.origins) if value.origins else UNKNOWN
+        return (
+            join(self._stored_in(origin, key) for origin in in_text_order(value.origins))
+            if value.origins
+            else UNKNOWN
+        )
 
     @remembering(BOTTOM)
     def _stored_in(self, origin: tuple[Any, Frame | None], key: str | int | None) -> Value:

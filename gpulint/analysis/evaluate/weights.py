@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gpulint.analysis.domain.values import Value
+from gpulint.analysis.domain.values import Value, in_text_order
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, settled
 from gpulint.analysis.project.file import Class, Function
@@ -44,7 +44,7 @@ def weight(evaluator: Evaluator, value: Value) -> Weight:
 
 
 def _whichever(evaluator: Evaluator, value: Value, depth: int) -> Weight:
-    found = [_of_origin(evaluator, node, frame, depth) for node, frame in value.origins]
+    found = [_of_origin(evaluator, node, frame, depth) for node, frame in in_text_order(value.origins)]
     return _together(found, min, max) if found else Weight(0, False)
 
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from gpulint.analysis.domain.values import Value
+from gpulint.analysis.domain.values import Value, in_text_order
 from gpulint.analysis.evaluate.consumers import goes_backward_by
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import CallSite, Frame
@@ -175,7 +175,7 @@ def is_over_batches(evaluator: Evaluator, loop: Any, frame: Frame) -> bool:
 
 def _gives_single(evaluator: Evaluator, loader: Value) -> bool:
     """Whether a loader gives one sample at a time, as torch's does where nobody asks for more."""
-    for node, frame in loader.origins:
+    for node, frame in in_text_order(loader.origins):
         if not isinstance(node, ast.Call) or frame is None or last_name(node.func) != "DataLoader":
             return False
         size, other = argument(node, 1, "batch_size"), keyword(node, "batch_sampler")

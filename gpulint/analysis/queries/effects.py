@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gpulint.analysis.domain.values import Value
+from gpulint.analysis.domain.values import Value, in_text_order
 from gpulint.analysis.evaluate.consumers import PARAMETERS, Use, consumers, consumers_of_definition
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, remembered, settled
@@ -159,7 +159,11 @@ def uses_since_made(evaluator: Evaluator, origin: Any) -> list[Use]:
 
 def gradients_are_read(evaluator: Evaluator, network: Value) -> bool:
     """Whether a program reads the gradients of a network's weights, as who clips them does."""
-    uses = (use for origin in origins_of(evaluator, network) for use in uses_since_made(evaluator, origin))
+    uses = (
+        use
+        for origin in in_text_order(origins_of(evaluator, network))
+        for use in uses_since_made(evaluator, origin)
+    )
     return any(use.path[:1] == (PARAMETERS,) and _OF_GRADIENTS.search(use.name) for use in uses)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gpulint.analysis.domain.values import Graph, Value
+from gpulint.analysis.domain.values import Graph, Value, in_text_order
 from gpulint.analysis.evaluate.consumers import Use, consumers, consumers_of_definition, goes_backward_by
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
@@ -93,7 +93,9 @@ def _function(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Any, 
     value, name = evaluator.value_of(given, frame), last_name(call.func)
     target = evaluator.method(value.ref, "__call__") or value.ref
     made = [(target.node, target)] if isinstance(target, Function) else []
-    made += [(node, where.function) for node, where in value.origins if isinstance(node, ast.Lambda)]
+    made += [
+        (node, where.function) for node, where in in_text_order(value.origins) if isinstance(node, ast.Lambda)
+    ]
     for node, function in made:
         graph = Graph.NONE if "backward" in name or name == "register_hook" else Graph.LIVE
         plain = node.args.args[: len(node.args.args) - len(node.args.defaults)]  # `name=name` is its maker's

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gpulint.analysis.domain.values import Graph, Value
+from gpulint.analysis.domain.values import Graph, Value, in_text_order
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class
@@ -160,7 +160,7 @@ class _Walk:
             yield from self.of_class(cls, seen)
         elif self.evaluator.calling.made_by(network) is None:
             yield Older("a model that is not seen may keep what the next backward goes through", False)
-        for made, where in network.origins:
+        for made, where in in_text_order(network.origins):
             for given in made.args if isinstance(made, ast.Call) and where is not None else ():
                 inner = self.evaluator.value_of(given, where)
                 if inner.kind == "module":

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gpulint.analysis.domain.values import Graph
+from gpulint.analysis.domain.values import Graph, in_text_order
 from gpulint.analysis.evaluate.consumers import Use
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
@@ -50,7 +50,7 @@ def backwards(evaluator: Evaluator, function: Function) -> Iterator[Backward]:
             continue
         through = _through(evaluator, call, frame)
         value = evaluator.value_of(through, frame)
-        made = [one for one in value.origins if one[1] is not None and not _is_of_given(*one)]
+        made = [one for one in in_text_order(value.origins) if one[1] is not None and not _is_of_given(*one)]
         calls_in = (one for one in made if isinstance(one[0], ast.Call))
         runs = [one for one in calls_in if forward_of(evaluator, *one) is not None]
         yield Backward(call, frame, through, frozenset(runs or made))
@@ -78,7 +78,7 @@ def _through(evaluator: Evaluator, call: ast.Call, frame: Frame) -> ast.expr:
 def again(evaluator: Evaluator, backward: Backward) -> Use | None:
     """What goes backward through a part of the same graph once more, at the same time or later; None where nothing is seen to."""
     own = backward.frame.function
-    for node, where in backward.origins:
+    for node, where in in_text_order(backward.origins):
         outer = next((frame for frame in where.around if frame.function is own), where)
         flow, mine = outer.flow, _places_in(evaluator, backward, outer.function)
         for use in outcome(evaluator, node, where).wanted:
@@ -117,7 +117,7 @@ def older_than_round(evaluator: Evaluator, backward: Backward) -> Any:
     for loop in flow.loops(backward.call):
         if handed:
             return loop
-        for node, where in backward.origins:
+        for node, where in in_text_order(backward.origins):
             at = place_in(function, node, where)
             inside = at is not None and loop in flow.loops(at)
             if not inside and (at is not None or where.function in callers):

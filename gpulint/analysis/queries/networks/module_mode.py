@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from gpulint.analysis.domain.values import in_text_order
 from gpulint.analysis.evaluate.consumers import Use
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, given_for
@@ -60,7 +61,7 @@ def _since_made(evaluator: Evaluator, place: Place) -> ModuleMode | None:
     """What other functions do to it, where they all do the same."""
     found: list[tuple[Mode, Use]] = []
     makers: set[Function] = set()
-    for origin in origins_of(evaluator, place.value):
+    for origin in in_text_order(origins_of(evaluator, place.value)):
         makers |= {origin[1].function} if origin[1] is not None else set()
         for use in since_made(evaluator, origin, _SETS, place):
             if use.frame.function is not place.frame.function and isinstance(use.node, ast.Call):

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from gpulint.analysis.domain.values import UNKNOWN, Device
+from gpulint.analysis.domain.values import UNKNOWN, Device, in_text_order
 from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, remembered
@@ -37,9 +37,9 @@ def placed(evaluator: Evaluator, node: Any, frame: Frame) -> Placed:
     if value.device != "?":
         return Placed(value.device, "moved")
     found: Placed | None = None
-    for origin in origins_of(evaluator, value):
+    for origin in in_text_order(origins_of(evaluator, value)):
         one = _since_made(evaluator, origin, frame)
-        if found is None or one.device == "cuda":
+        if found is None or one.device == "cuda" or (found.device == "host" and one.device == "?"):
             found = one
     if (found is None or found.how != "moved") and isinstance(node, ast.Attribute):
         if evaluator.value_of(node.value, frame).kind == "module":  # a part is where the whole is
@@ -112,7 +112,7 @@ def moved_anywhere(evaluator: Evaluator, node: Any, frame: Frame) -> Placed:
     if here.device == "cuda" or here.how == "moved":
         return here
     last = here
-    for origin in origins_of(evaluator, evaluator.value_of(node, frame)):
+    for origin in in_text_order(origins_of(evaluator, evaluator.value_of(node, frame))):
         for use in since_made(evaluator, origin, _MOVES):
             assert use.row is not None
             device = _device(evaluator, use.row, use.node, use.frame)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any, Final
 
-from gpulint.analysis.domain.values import Value
+from gpulint.analysis.domain.values import Value, in_text_order
 from gpulint.analysis.evaluate.consumers import Use, goes_backward_by
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.project.file import Function
@@ -70,7 +70,7 @@ def trained_by(evaluator: Evaluator, network: Value, backward: Use) -> set[Any] 
 def _had(evaluator: Evaluator, step: Update) -> set[Any]:
     """Where the tensors were made that an optimizer steps: origins, and `None` for what is not seen."""
     made: set[Any] = set() if step.origins else {None}
-    for call, frame in step.origins:
+    for call, frame in in_text_order(step.origins):
         given = argument(call, 0, "params") if isinstance(call, ast.Call) else None
         known = given is not None and frame is not None
         found = _tensors_in(evaluator, evaluator.value_of(given, frame), 3) if known else {None}

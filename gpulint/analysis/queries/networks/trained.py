@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from gpulint.analysis.domain.values import Value
+from gpulint.analysis.domain.values import Value, in_text_order
 from gpulint.analysis.evaluate.consumers import PARAMETERS, Use, goes_backward_by
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, remembered
@@ -42,7 +42,7 @@ def frozen(evaluator: Evaluator, value: Value, before: Place | None = None) -> A
     if last is not None:
         return last[0] if last[1] else None
     by = None
-    for origin in origins_of(evaluator, value):
+    for origin in in_text_order(origins_of(evaluator, value)):
         several = _switches_of(evaluator, origin)
         if before is not None:
             several = [one for one in several if may_be_before(evaluator, one[0], before)]
@@ -59,7 +59,11 @@ def last_switch(
 ) -> tuple[Any, bool] | None:
     """What last switches, in any case before a place, whether a network's weights want gradients: the node, and whether off. In the
     function of the place, in the nearest that leads to it, or in all of its callers alike."""
-    several = [one for origin in origins_of(evaluator, value) for one in _switches_of(evaluator, origin)]
+    several = [
+        one
+        for origin in in_text_order(origins_of(evaluator, value))
+        for one in _switches_of(evaluator, origin)
+    ]
     if all(where is None for _, where in value.origins):  # made out of sight: by its key
         before = effects_before(evaluator, place, _SWITCHES)
         uses = (Use("method", one.call, place.frame, row=one.row) for one in before)
@@ -157,7 +161,7 @@ def _by_parts(evaluator: Evaluator, made: Value, before: Place | None) -> Any:
 
 def parts(evaluator: Evaluator, value: Value) -> Iterator[Value]:
     """The networks and weights that a network is made of: those in its attributes, or that it is made with."""
-    for node, where in origins_of(evaluator, value):
+    for node, where in in_text_order(origins_of(evaluator, value)):
         one = evaluator.thing(node, where)
         if isinstance(one.ref, Class):
             yield from _weighty(evaluator, _attributes(evaluator, one, one.ref))
@@ -269,11 +273,11 @@ def all_made(evaluator: Evaluator, value: Value, depth: int = _DEEPEST) -> set[A
 
 def wholes(evaluator: Evaluator, network: Value) -> list[Any]:
     """Where a network was made, and where those were whose methods make it for a part."""
-    found = list(origins_of(evaluator, network))
+    found = in_text_order(origins_of(evaluator, network))
     for _, where in found:  # grows while it is gone through
         if where is not None and is_of_module(evaluator, where.function):
             own = where.receiver or evaluator.instance(where.function.cls)
-            found += [one for one in origins_of(evaluator, own) if one not in found]
+            found += [one for one in in_text_order(origins_of(evaluator, own)) if one not in found]
     return found
 
 

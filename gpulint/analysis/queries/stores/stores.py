@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, Final, Literal
 
-from gpulint.analysis.domain.values import Graph, Value
+from gpulint.analysis.domain.values import Graph, Value, in_text_order
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, given_for, settled
 from gpulint.analysis.project.file import Class, Function
@@ -230,7 +230,9 @@ def graph_in(evaluator: Evaluator, value: Value, depth: int = 3, added: bool = F
     if value.kind in ("list", "set", "dict"):
         inside = [value.receiver]
         if not isinstance(value.receiver, Value):
-            inside = [one for origin in value.origins for one in evaluator.calling.items(*origin)]
+            inside = [
+                one for origin in in_text_order(value.origins) for one in evaluator.calling.items(*origin)
+            ]
         return tuple(inner for one in inside for inner in graph_in(evaluator, one, depth - 1))
     if value.graph and value.kind in ("tensor", "unknown", "loaded", "parameter")[: 4 if added else 3]:
         return (value,)
