@@ -44,6 +44,7 @@ from gpulint.analysis.queries.stores.stores import (
 )
 from gpulint.analysis.syntax.nodes import arguments, key_of
 from gpulint.answers import Question, confidence_of, doubts_of, left_open, proven, refuted, until_refuted
+from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Rule
 
@@ -63,6 +64,7 @@ class HeldRule(Rule):
     """A rule that tells a part of what they find together."""
 
     severity = Severity.WARNING
+    runtime_claim = Claim("drift")
     doubts = True
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:

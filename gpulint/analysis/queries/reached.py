@@ -41,11 +41,11 @@ def reached(evaluator: Evaluator, function: Function, node: Any = None) -> Itera
     outermost = function
     while outermost.parent is not None:
         outermost = outermost.parent
-    if _is_never_built(evaluator, outermost):
+    if _is_idle(evaluator, outermost, _DEEPEST, set()):
+        yield left_open(Question.REACHED, f"nothing in the program calls `{outermost.name}`", outermost.node)
+    elif _is_never_built(evaluator, outermost):
         clause = f"nothing in the program makes a `{outermost.cls.name}`"  # type: ignore[union-attr]
         yield minor(Question.REACHED, clause, outermost.cls.node)  # type: ignore[union-attr]
-    elif _is_idle(evaluator, outermost, _DEEPEST, set()):
-        yield left_open(Question.REACHED, f"nothing in the program calls `{outermost.name}`", outermost.node)
 
 
 def _is_idle(evaluator: Evaluator, function: Function, depth: int, seen: set[Function]) -> bool:
