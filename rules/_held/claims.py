@@ -225,6 +225,11 @@ def _of_given(asked: Asked, store: Store, held: tuple[Value, ...], takes_in: boo
     yield from reached(asked.evaluator, store.frame.function)
 
 
+def _is_attribute(use: Use) -> bool:
+    """Whether a value is stored in an attribute of a class, and not in a record that is made of it, or under a name."""
+    return isinstance(use.owner, tuple) and isinstance(use.owner[0], Class)
+
+
 def _of_entry(asked: Asked, function: Function, store: Store, held: tuple[Value, ...]) -> Iterator[Answer]:
     """On what it stands that a dict of figures takes one along with its graph, which whoever gets it may keep."""
     uses = consumers(asked.evaluator, store.value, store.frame, "graph")
@@ -237,7 +242,7 @@ def _of_entry(asked: Asked, function: Function, store: Store, held: tuple[Value,
         one
         for one in uses
         if (one.role == "returned" and not asked.evaluator.callers(one.frame.function))
-        or (one.role == "stored" and isinstance(one.owner[0], Class) and len(one.path) == 1)
+        or (one.role == "stored" and _is_attribute(one) and len(one.path) == 1)
         or (one.role == "given" and (one.path or isinstance(one.frame.flow.parents.get(one.node), ast.Expr)))
     ]
     if not away:
