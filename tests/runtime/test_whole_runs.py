@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import textwrap
 from pathlib import Path
 
@@ -93,7 +94,16 @@ SCRIPTS = {
 }
 
 
-@pytest.mark.parametrize(("text", "codes", "holder"), SCRIPTS.values(), ids=SCRIPTS)
+NEEDS_ROUNDS = pytest.mark.skipif(sys.version_info < (3, 12), reason="rounds are told by `sys.monitoring`")
+
+
+@pytest.mark.parametrize(
+    ("text", "codes", "holder"),
+    [
+        pytest.param(*script, id=name, marks=[NEEDS_ROUNDS] if "round" in name else [])
+        for name, script in SCRIPTS.items()
+    ],
+)
 def test_what_a_whole_run_says(text: str, codes: tuple[int, ...], holder: str, tmp_path: Path) -> None:
     path = tmp_path / "train.py"
     path.write_text(HEAD + textwrap.dedent(text))
