@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.rules._hot import Habit, HotCall, claims
 
+from gpulint.analysis.domain.values import UNKNOWN
 from gpulint.analysis.evaluate.weights import SMALL, weight
 from gpulint.analysis.queries.waits import waits
+from gpulint.analysis.syntax.nodes import argument
 from gpulint.answers import Answer, Question, minor, refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
@@ -100,7 +102,8 @@ def _meant_to_save(asked: Asked, made: HotCall) -> Iterator[Answer]:
     """Only what is saved in every step is more than whoever reads it may want."""
     if made.every != 1:
         yield refuted(Question.MEANT, "somebody has chosen how often it is saved")
-    saved = asked.evaluator.value_of(made.call.args[0], made.frame)
+    given = argument(made.call, 0, "obj")
+    saved = asked.evaluator.value_of(given, made.frame) if given is not None else UNKNOWN
     entries = [one for _, one in saved.parts or ()] if saved.kind == "dict" else [saved]
     weights = [one for one in entries if one.kind in ("module", "state")]
     if not weights:

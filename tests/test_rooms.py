@@ -101,9 +101,9 @@ BUDGETS = {
     f"{ANALYSIS}.evaluate": 3_023,
     f"{ANALYSIS}.models": 234,
     f"{ANALYSIS}.queries": 4_750,
-    RULES: 6_293,
+    RULES: 6_296,
 }
-MOST_OF_READING = 15_924  # all of them together; 16,000 is the aim
+MOST_OF_READING = 15_927  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 
