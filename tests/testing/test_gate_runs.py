@@ -6,9 +6,9 @@ import json
 import os
 from importlib.util import find_spec
 from pathlib import Path
-from runpy import run_path
 
 import pytest
+from fake_nvml import SOURCE
 from warm import verify
 
 import gpulint
@@ -222,8 +222,7 @@ def test_on_a_gpu_the_lines_add_up_and_a_limit_is_exact(folder: Path) -> None:
 def test_exclusive_does_not_run_beside_another_process(folder: Path) -> None:
     driver = folder / "driver"
     driver.mkdir()
-    source = Path(__file__).parent.parent / "operator" / "fake_nvml.py"
-    (driver / "pynvml.py").write_text(run_path(str(source))["SOURCE"])
+    (driver / "pynvml.py").write_text(SOURCE)
     cards = [
         {"name": "H200", "total": 141 * 1024**3, "used": 900 * 1024**2, "temperature": 40, "processes": []}
     ]
