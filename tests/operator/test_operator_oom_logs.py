@@ -14,7 +14,6 @@ from pathlib import Path
 import oom_messages as said
 import pytest
 import support
-import warm
 
 from gpulint.memory.figures import MemoryStats
 from gpulint.memory.guard import OomEvent
@@ -206,8 +205,7 @@ def test_reports_of_several_ranks_may_be_mixed() -> None:
 
 def oom(*arguments: str | Path, given: str | bytes = "") -> subprocess.CompletedProcess[bytes]:
     data = given.encode() if isinstance(given, str) else given
-    command = [sys.executable, "-m", "gpulint", "oom", *map(str, arguments)]
-    return warm.run_linter(command, input=data, capture_output=True)
+    return support.gpulint("oom", *arguments, cwd=Path.cwd(), stdin=data)
 
 
 def test_a_log_is_a_file_or_standard_input(tmp_path: Path) -> None:
