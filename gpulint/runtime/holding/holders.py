@@ -58,7 +58,7 @@ def find(
     roots = (walking.other_roots, walking.library_frames, walking.instances)
     walk = Walk(targets, key_of, old)
     with walking.undisturbed(), contextlib.closing(walk):
-        walking.explore(walk, walking.user_roots(frames, walking.running_frames(frames, extra_frames)))
+        walking.explore(walk, walking.user_roots(frames, extra_frames))
         if not targets and not walking.reaches_old(walk):
             return []  # as it is where nothing leaks: what the nodes keep need not be looked at then
         walking.follow_graphs(walk)
@@ -68,9 +68,7 @@ def find(
                 walking.follow_graphs(walk)
         lost = [block for key, block in targets.items() if key in leaking and key not in walk.found]
         groups = _group(walk, modules, sizes, several)
-        _hold_others_too(
-            walk, groups, walking.user_roots(frames, walking.running_frames(frames, extra_frames))
-        )
+        _hold_others_too(walk, groups, walking.user_roots(frames, extra_frames))
         shown = _shown_of(walk, {key for group in groups for key in group.slices})
         found = [_holder(group, frames, shown) for group in groups] + (
             [_unknown(lost, frames)] if lost else []
@@ -85,7 +83,7 @@ def _hold_others_too(walk: Walk, groups: Iterable[_Group], roots: Iterator[tuple
     if not held:
         return
     barred = frozenset(itertools.chain.from_iterable(group.objects for group in limited))
-    again = Walk(held, walk.key_of, range(0), barred=barred)
+    again = Walk(held, walk.key_of, range(0), cut=lambda value, _: id(value) in barred)
     with contextlib.closing(again):
         walking.explore(again, roots)
         walking.follow_graphs(again)
