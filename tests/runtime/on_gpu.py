@@ -19,8 +19,8 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent.parent), str(HERE)]
 
 from expectations import EACH, check, reason_to_skip  # noqa: E402
+from starting import start  # noqa: E402
 
-from gpulint.runtime.parent.runner import Run, run  # noqa: E402
 from gpulint.runtime.record.result import RunResult  # noqa: E402
 
 
@@ -34,10 +34,7 @@ def main() -> int:
     paths = [p for p in EACH if not arguments.names or any(n in p.stem for n in arguments.names)]
 
     def measure(path: Path) -> RunResult:
-        environment = {"OMP_NUM_THREADS": "1"}
-        return run(
-            Run(str(path), device=arguments.device, capture=True, timeout=200.0, environment=environment)
-        )
+        return start(str(path), device=arguments.device, timeout=200.0)
 
     wrong = 0
     report = {}

@@ -272,34 +272,34 @@ def test_a_regular_leak_seen_in_uneven_stretches():
     assert status(births(irregular), edges) == "occasional"
 
 
-@pytest.mark.parametrize(("fell", "status"), [(0, "leak"), (-500, "leak"), (1000, "bounded")])
-def test_what_is_replaced_by_something_larger_is_let_go_of_only_where_memory_falls(
-    fell: int, status: str
-) -> None:
-    grown = Drift(
-        Site("train.py", 3, "main"), "train", "device", "leak", 50.0, 1.0, 20, 1000, 1, enlarged=True
-    )
-    later = released(Window([grown], [], 20), Window([], [], 20), 100, fell)
-    assert [one.status for one in later.drifts] == [status]
+def grown(status: str = "leak", row: int = 3, **changes) -> Drift:
+    base = Drift(Site("train.py", row, "main"), "train", "device", status, 50.0, 1.0, 20, 1000, 20)
+    return dataclasses.replace(base, **changes)
+
+
+LARGER = grown(enlarged=True)
 
 
 @pytest.mark.parametrize(
-    ("steps", "grew", "status"),
-    [(100, 0, "bounded"), (100, 1200, "bounded"), (100, 1300, "leak"), (100, 5000, "leak"), (50, 0, "leak")],
+    ("before", "now", "fell", "last", "statuses"),
+    [
+        # what is replaced by something larger is let go of only where memory falls
+        ([LARGER], [], 0, None, ["leak"]),
+        ([LARGER], [], -500, None, ["leak"]),
+        ([LARGER], [], 1000, None, ["bounded"]),
+        # what stops growing in the steps that follow is no leak
+        ([grown()], [grown()], 0, Later(100, 0), ["bounded"]),
+        ([grown()], [grown()], -1200, Later(100, 1200), ["bounded"]),
+        ([grown()], [grown()], -1300, Later(100, 1300), ["leak"]),
+        ([grown()], [grown()], -5000, Later(100, 5000), ["leak"]),
+        ([grown()], [grown()], 0, Later(50, 0), ["leak"]),
+        # what is let go of meanwhile may hide that another grows on
+        ([grown(), grown(row=9)], [grown(row=9)], 0, Later(100, 0), ["bounded", "leak"]),
+    ],
 )
-def test_what_stops_growing_in_the_steps_that_follow_is_no_leak(steps: int, grew: int, status: str) -> None:
-    kept = Drift(Site("train.py", 3, "main"), "train", "device", "leak", 50.0, 1.0, 20, 1000, 20)
-    later = released(Window([kept], [], 20), Window([kept], [], 20), 100, -grew, Later(steps, grew))
-    assert [one.status for one in later.drifts] == [status]
-
-
-def test_what_is_let_go_of_meanwhile_may_hide_that_another_grows_on() -> None:
-    one, other = (
-        Drift(Site("train.py", row, "main"), "train", "device", "leak", 50.0, 1.0, 20, 1000, 20)
-        for row in (3, 9)
-    )
-    later = released(Window([one, other], [], 20), Window([other], [], 20), 100, 0, Later(100, 0))
-    assert [drift.status for drift in later.drifts] == ["bounded", "leak"]
+def test_what_the_steps_that_follow_say_of_a_leak(before, now, fell, last, statuses) -> None:
+    later = released(Window(before, [], 20), Window(now, [], 20), 100, fell, last)
+    assert [one.status for one in later.drifts] == statuses
 
 
 def levels_of(amounts: list[int]) -> list[tuple[int, int]]:
@@ -319,19 +319,14 @@ def levels_of(amounts: list[int]) -> list[tuple[int, int]]:
 def test_what_comes_without_regularity_and_all_the_time_is_not_settled(
     amounts: list[int], events: int, status: str
 ) -> None:
-    one = Drift(
-        Site("train.py", 3, "main"), "train", "device", "occasional", 50.0, 0.2, 97, 4096, 1, events=events
-    )
-    assert drift.going_on(one, levels_of(amounts)).status == status
+    assert drift.going_on(grown("occasional", events=events), levels_of(amounts)).status == status
 
 
 def test_keys_that_come_again_may_be_so_many_and_no_more() -> None:
     grown = drift.judge(births(dict.fromkeys(range(STEPS), 1024)), EVERY, "train")
     cells = dataclasses.replace(holder(), births=(Held(SITE, 18, grown.total),), refilled=True)
-    slower, on = (
-        levels_of([round(16000 * (1 - 0.9**n)) for n in range(24)]),
-        levels_of([n * 999 for n in range(24)]),
-    )
+    slower = levels_of([round(16000 * (1 - 0.9**n)) for n in range(24)])
+    on = levels_of([n * 999 for n in range(24)])
     assert drift.refilled(grown, [cells], slower).status == "filling"
     assert drift.refilled(grown, [cells], on) == grown
     once = dataclasses.replace(cells, refilled=False)
@@ -340,13 +335,8 @@ def test_keys_that_come_again_may_be_so_many_and_no_more() -> None:
 
 def test_a_place_for_each_entry_is_a_limit() -> None:
     leak = drift.judge(births(dict.fromkeys(range(STEPS), 1024)), EVERY, "train")
-    items = dataclasses.replace(
-        holder(bound=330),
-        births=(Held(SITE, 18, leak.total),),
-        length=330,
-        slots=True,
-        limit="has 330 entries",
-    )
+    items = holder(bound=330, length=330, slots=True, limit="has 330 entries")
+    items = dataclasses.replace(items, births=(Held(SITE, 18, leak.total),))
     assert [one.status for one in drift.settle([leak], [items])] == ["filling"]
     larger = dataclasses.replace(leak, enlarged=True, count=drift.FEWEST_LEVELS)
     assert drift.settle([larger], [items]) == [larger]

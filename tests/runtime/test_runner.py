@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import signal
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import warm
+from starting import start, write
 
 from gpulint.runtime.parent import processes
 from gpulint.runtime.parent.runner import Run, run
@@ -51,19 +53,7 @@ def train(steps, seen=lambda loss: None):
 @pytest.fixture
 def script(tmp_path: Path):
     """Writes a script and returns its path."""
-
-    def write(text: str, name: str = "train.py") -> str:
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(textwrap.dedent(text))
-        return str(path)
-
-    return write
-
-
-def start(target: str, *arguments: str, **options) -> RunResult:
-    options = {"capture": True, "timeout": 60.0, "environment": {"OMP_NUM_THREADS": "1"}, **options}
-    return run(Run(target, arguments, **options))
+    return functools.partial(write, tmp_path)
 
 
 def nothing_left(seen: set[str]) -> bool:
@@ -174,13 +164,6 @@ def test_the_command_that_is_told_is_the_users(options, words):
     assert what.command(("child.py",))[-4:] == ("child.py", options["target"], "--lr", "0.1")
 
 
-def test_a_script_that_ends_by_itself(script):
-    result = start(script("from gpulint.marks import step\nstep()\nstep()"))
-    assert result.end.reason == "finished"
-    said = "the script ended by itself after 2 steps, all of them warm-up (--warmup 0 "
-    assert result.end.message.startswith(said)
-
-
 def test_a_script_that_raises_shows_its_own_traceback_only(script):
     path = script(STEPS.replace("1000", "4") + "def fail():\n    raise KeyError('batch 7')\nfail()\n")
     result = start(path)
@@ -209,30 +192,25 @@ def test_a_syntax_error_is_the_scripts_own(script):
 @pytest.mark.parametrize(
     ("call", "reason", "code", "said"),
     [
+        ("", "finished", 0, "the script ended by itself after 2 steps, all of them warm-up (--warmup 0 "),
+        ("sys.exit()", "finished", 0, "the script ended by itself after 2 steps, all of them warm-up"),
         ("sys.exit(3)", "exit", 3, "the script called sys.exit(3) after 2 steps"),
         ("sys.exit('no data')", "exit", 1, "the script called sys.exit(1) after 2 steps: no data"),
-        ("sys.exit()", "finished", 0, "the script ended by itself after 2 steps, all of them warm-up"),
+        ("os._exit(5)", "killed", 5, "the process ended at once (os._exit) with code 5 after 2 steps"),
         (
-            "import os; os._exit(5)",
+            "os.kill(os.getpid(), 9)",
             "killed",
-            5,
-            "the process ended at once (os._exit) with code 5 after 2 steps",
+            None,
+            "the process was killed by SIGKILL (out of memory on the",
         ),
     ],
 )
-def test_a_script_that_exits(script, call, reason, code, said):
-    result = start(script(STEPS.replace("1000", "2") + call))
+def test_a_script_that_ends(script, call, reason, code, said):
+    result = start(script(STEPS.replace("1000", "2") + f"import os\n{call}"))
     assert (result.end.reason, result.end.code) == (reason, code)
     assert result.end.message.startswith(said)
-    assert len(result.ranks[0].samples) == 2
-
-
-def test_a_script_killed_by_a_signal(script):
-    result = start(script(STEPS.replace("1000", "2") + "import os; os.kill(os.getpid(), 9)"))
-    assert result.end.reason == "killed"
-    assert result.end.signal == signal.SIGKILL
-    assert "SIGKILL" in result.end.message
     assert "after 2 steps" in result.end.message
+    assert result.end.signal == (signal.SIGKILL if "SIGKILL" in said else None)
     assert len(result.ranks[0].samples) == 2
 
 
@@ -480,21 +458,6 @@ def test_a_training_that_swallows_what_it_can_is_stopped(script, text):
     assert (rank.boundary, rank.steps("train")) == ("optimizer", 20)
     assert rank.environment.torch is not None
     assert rank.drifts == ()
-
-
-@in_a_fork
-def test_an_out_of_memory_error_tells_what_was_measured_until_then(script):
-    text = (
-        TRAINING
-        + "kept = []\ndef more():\n    for n in range(100):\n        train(1)\n        kept.append(torch.ones(1000))\n"
-    )
-    text += "        if n == 12: raise torch.OutOfMemoryError('CUDA out of memory')\nmore()\n"
-    result = start(script(text), device="cpu")
-    assert result.end.reason == "raised"
-    assert "OutOfMemoryError: CUDA out of memory after 12 steps" in result.end.message
-    (leak,) = result.ranks[0].leaks()
-    assert leak.bytes_per_step == 4096
-    assert any(holder.variable == "kept" for holder in result.ranks[0].holders)
 
 
 LONG_EPOCHS = """

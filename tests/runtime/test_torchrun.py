@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
 from pathlib import Path
 
 import pytest
+import starting
 
 from gpulint.runtime.parent import processes
-from gpulint.runtime.parent.runner import Run, run
 
 torch = pytest.importorskip("torch")
 if not torch.distributed.is_available():
@@ -37,24 +36,10 @@ print("never")
 """
 
 
-def start(tmp_path: Path, leak: str, wrap: str = "DistributedDataParallel", **options):
-    path = tmp_path / "parallel.py"
-    path.write_text(textwrap.dedent(PARALLEL).replace("{leak}", leak).replace("{wrap}", wrap))
-    environment = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
-    launch = (
-        "--nproc-per-node",
-        "2",
-        "--master-port",
-        "0",
-        "--rdzv-backend",
-        "c10d",
-        "--rdzv-endpoint",
-        "localhost:0",
-    )
-    what = Run(
-        str(path), steps=12, launch=launch, capture=True, timeout=100.0, environment=environment, **options
-    )
-    return run(what)
+def start(tmp_path: Path, leak: str, wrap: str = "DistributedDataParallel"):
+    path = starting.write(tmp_path, PARALLEL.replace("{leak}", leak).replace("{wrap}", wrap))
+    launch = "--nproc-per-node 2 --master-port 0 --rdzv-backend c10d --rdzv-endpoint localhost:0".split()
+    return starting.start(path, steps=12, launch=tuple(launch), environment=starting.NO_GPU)
 
 
 def test_a_leak_on_one_rank_names_the_rank(tmp_path, monkeypatch):  # under DDP too: gate/test_gate_runs.py

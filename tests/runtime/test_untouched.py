@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import gc
 import json
 import sys
@@ -10,6 +11,7 @@ import threading
 from pathlib import Path
 
 import pytest
+import starting
 import warm
 
 torch = pytest.importorskip("torch")
@@ -20,19 +22,14 @@ from gpulint.runtime.holding.idle import idle, tensors_of  # noqa: E402
 from gpulint.runtime.probes.base import Block  # noqa: E402
 from gpulint.runtime.probes.dispatch import Trace  # noqa: E402
 from gpulint.runtime.probes.frames import Frames  # noqa: E402
+from gpulint.runtime.probes.host import HostProbe  # noqa: E402
 
 HOME = str(Path(__file__).parent)
+key_of = functools.partial(HostProbe.key, None)
 
 
 def network():
     return torch.nn.Sequential(torch.nn.Linear(8, 32), torch.nn.GELU(), torch.nn.Linear(32, 8))
-
-
-def key_of(tensor):
-    try:
-        return torch.Tensor.untyped_storage(tensor)._cdata
-    except (NotImplementedError, RuntimeError):
-        return None
 
 
 # -- the trace -----------------------------------------------------------------------------------------------
@@ -209,21 +206,9 @@ for step in range(60):
 
 
 def test_a_copy_that_nothing_touches_is_reported_and_can_be_limited(tmp_path):
-    script = tmp_path / "train.py"
-    script.write_text(PROGRAM)
-    command = [
-        sys.executable,
-        "-m",
-        "gpulint",
-        "verify",
-        "-q",
-        "--untouched",
-        "64KiB",
-        "--output-format",
-        "json",
-        str(script),
-    ]
-    done = warm.run_linter(command, capture_output=True, text=True, cwd=tmp_path)
+    starting.write(tmp_path, PROGRAM)
+    command = "-m gpulint verify -q --untouched 64KiB --output-format json train.py".split()
+    done = warm.run_linter([sys.executable, *command], capture_output=True, text=True, cwd=tmp_path)
     found = json.loads(done.stdout)
     (one,) = found["idle"]
     size = 4 * (128 * 256 + 256 + 256 * 128 + 128)

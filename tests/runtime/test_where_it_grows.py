@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from starting import start, write
 
-from gpulint.runtime.parent.runner import Run, run
 from gpulint.runtime.parent.verdict import Verification, verify
 
 pytest.importorskip("torch")
@@ -172,13 +172,10 @@ HARMLESS = {
 @pytest.fixture
 def verified(tmp_path: Path, warm_scripts: None):
     def verified(text: str) -> Verification:
-        path = tmp_path / "train.py"
-        path.write_text(text if text.startswith("\nimport") else HEAD + text)
-        environment = {"OMP_NUM_THREADS": "1"}
-        options = {"device": "cpu", "capture": True, "timeout": 60.0, "reach": 60.0}
-        result = run(Run(str(path), environment=environment, **options))
+        path = write(tmp_path, text if text.startswith("\nimport") else HEAD + text)
+        result = start(path, device="cpu", timeout=60.0, reach=60.0)
         assert result.end.reason in ("stopped", "finished"), (result.end, result.stderr)
-        return verify(str(path), result, ())
+        return verify(path, result, ())
 
     return verified
 

@@ -7,8 +7,8 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from starting import start, write
 
-from gpulint.runtime.parent.runner import Run, run
 from gpulint.runtime.parent.verdict import verify
 
 pytest.importorskip("torch")
@@ -105,10 +105,7 @@ NEEDS_ROUNDS = pytest.mark.skipif(sys.version_info < (3, 12), reason="rounds are
     ],
 )
 def test_what_a_whole_run_says(text: str, codes: tuple[int, ...], holder: str, tmp_path: Path) -> None:
-    path = tmp_path / "train.py"
-    path.write_text(HEAD + textwrap.dedent(text))
-    told = Run(str(path), capture=True, timeout=120.0, reach=18.0, environment={"OMP_NUM_THREADS": "1"})
-    found = verify("train.py", run(told), ())
+    found = verify("train.py", start(write(tmp_path, HEAD + textwrap.dedent(text)), reach=18.0), ())
     assert found.exit_code in codes, (found.rates, found.unpredicted, found.harmless)
     if holder:
         assert holder in " ".join(one.text for one in (*found.unpredicted, *found.harmless))

@@ -73,9 +73,8 @@ class Harness:
         self._numbers: dict[tuple[int, str], dict[int, weakref.ref[Any]]] = {}  # modules by where they ran
         self._went_backward = False
         self._closures: int | None = None  # backwards within the optimizer's step that is under way
-        self._own = self._followed = (
-            threading.get_ident()
-        )  # the script's main thread, and the one whose events count
+        # The script's main thread, and the one whose events count
+        self._own = self._followed = threading.get_ident()
         self._others: Counter[int] = Counter()  # events of other threads since its last
         self._undo = ExitStack()
 

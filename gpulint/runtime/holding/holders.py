@@ -28,9 +28,8 @@ from gpulint.units import format_bytes
 
 _PLACES: tuple[Place, ...] = get_args(Place)
 OTHERS = 0.5  # of what a holder with a limit holds: where others hold so much of it, the limit says nothing
-REFILLED = (
-    1 / 8
-)  # of the entries: as many are younger than others that were put in after them, where keys come again
+# Of the entries: as many are younger than others that were put in after them, where keys come again
+REFILLED = 1 / 8
 SLICE = 0.5  # of a storage: a tensor that shows no more is a slice that keeps the rest
 
 
@@ -128,9 +127,8 @@ class _Group:
     # By entry and birth site, blocks that are attributes of the entry itself; and all others
     direct: Counter[tuple[int, int]] = field(default_factory=Counter)
     deeper: int = 0
-    made: dict[int, int] = field(
-        default_factory=dict
-    )  # by entry, the epoch of the latest that is in plain containers
+    # By entry, the epoch of the latest that is in plain containers
+    made: dict[int, int] = field(default_factory=dict)
 
     def add(self, one: walking.Find, above: list[Any]) -> None:
         """A block, and the objects between its tensor and what holds the group."""
@@ -154,7 +152,8 @@ class _Group:
             for trace, error in itertools.pairwise(above)
             if type(trace) is types.TracebackType and is_one(error, BaseException)
         )
-        if not one.graph and _alone(one.tensor) <= SLICE * one.block.size:
+        # What a copy of what the tensor shows would take of the allocator
+        if not one.graph and -(-_shown(one.tensor) // QUANTUM) * QUANTUM <= SLICE * one.block.size:
             self.slices[one.key] = one.block.size
 
     @property
@@ -189,11 +188,6 @@ class _Group:
                 "cut from: `.clone()` would keep the slices alone"
             )
         return ""
-
-
-def _alone(tensor: Any) -> int:
-    """Bytes that a copy of what a tensor shows would take of the allocator."""
-    return -(-_shown(tensor) // QUANTUM) * QUANTUM
 
 
 def _shown(tensor: Any) -> int:

@@ -1,7 +1,6 @@
 # Every tenth step an evaluation that keeps numbers and lets go of its outputs.
 import torch
-from setting import batch, training
-from torch import nn
+from setting import batch, learn, training
 
 
 def evaluate(model):
@@ -21,11 +20,7 @@ def train():
     model, optimizer = training()
     accuracy = []
     for step in range(1000):
-        x, y = batch()
-        loss = nn.functional.cross_entropy(model(x), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        learn(model, optimizer)
         if step % 10 == 9:
             accuracy.append(evaluate(model))
 

@@ -1,11 +1,6 @@
 # A list of sixty-four slots that are filled one after the other, and then anew: as large as it will be, it is no leak.
 import torch
-from setting import device
-from torch import nn
-
-
-def make_model(width=64):
-    return nn.Sequential(nn.Linear(32, width), nn.ReLU(), nn.Linear(width, 4)).to(device)
+from setting import device, make_model
 
 
 def train():
