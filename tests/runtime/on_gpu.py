@@ -47,7 +47,7 @@ def main() -> int:
                     check(path, result, arguments.device)
                 except AssertionError as error:
                     wrong += 1
-                    said = f"WRONG  {error}\n{_summary(result)}"
+                    said = f"WRONG  {error}\n    {result.end.message}\n{(result.stderr or '')[-1500:]}"
             print(f"{path.stem:32} {result.seconds:5.1f} s  {said or 'ok'}", flush=True)
     if arguments.out:
         target = os.path.join(arguments.out, f"programs-{arguments.device}.json")
@@ -55,18 +55,6 @@ def main() -> int:
             json.dump(report, file, indent=1)
     print(f"{len(paths)} programs, {wrong} judged wrongly")
     return 1 if wrong else 0
-
-
-def _summary(result: RunResult) -> str:
-    lines = [f"    end: {result.end.message}"]
-    for rank in result.ranks:
-        lines += [f"    drift: {drift}" for drift in rank.drifts]
-        lines += [f"    holder: {holder.text} {holder.bytes} B" for holder in rank.holders]
-        lines += [f"    note: {note}" for note in rank.notes]
-        lines += [f"    allocated: {[sample.allocated for sample in rank.samples]}"]
-    if result.end.reason not in ("stopped", "finished"):
-        lines.append((result.stderr or "")[-1500:])
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -104,31 +104,8 @@ def test_a_forward_for_nothing_is_found_by_running_alone(tmp_path: Path) -> None
     assert "256.00 KiB of activations" in page
     done = verify(tmp_path, "--steps", "5", "-q", "--output-format", "json", "main.py")
     (found,) = json.loads(done.stdout)["wasted"]
-    assert (found["file"], found["line"], found["mode"], found["bytes"]) == (
-        str(script),
-        9,
-        "eval",
-        256 << 10,
-    )
-
-    # a finding that is confirmed at the line says it already
-    claim = Finding("GPU201", "eval-with-grad", Severity.WARNING, "with grad", str(script), 9, 18, 9, 50)
-    (tmp_path / "claims.json").write_text(json.dumps([claim.to_json()]), encoding="utf-8")
-    done = verify(tmp_path, "--steps", "5", "-q", "--findings", "claims.json", "main.py")
-    assert "confirmed GPU201" in done.stdout
-    assert (
-        "in eval mode, and no backward went through its graph: a call keeps up to 256.00 KiB" in done.stdout
-    )
-    assert "for nothing" not in done.stdout
-    # and one whose graph is needed is refuted
-    needed = SCORING.replace(
-        "best = max", "torch.autograd.grad(scores.sum(), list(pipeline.parameters()))\n        best = max"
-    )
-    script.write_text(needed, encoding="utf-8")
-    done = verify(tmp_path, "--steps", "5", "-q", "--findings", "claims.json", "main.py")
-    assert "refuted GPU201" in done.stdout
-    assert "and a backward went through its graph" in done.stdout
-    assert "for nothing" not in done.stdout
+    told = (found["file"], found["line"], found["mode"], found["bytes"])
+    assert told == (str(script), 9, "eval", 256 << 10)
 
 
 def test_findings_from_a_file(folder: Path) -> None:
@@ -163,11 +140,7 @@ def test_a_module_with_its_arguments(folder: Path) -> None:
     ("name", "text", "words"),
     [
         ("raises.py", RAISING, "the script raised ValueError: bad batch 6 <b> after 6 steps"),
-        (
-            "exits.py",
-            "import sys, torch; sys.exit('no data')",
-            "the script called sys.exit(1) before its first step",
-        ),
+        ("exits.py", "import sys, torch; sys.exit('no data')", "called sys.exit(1) before its first step"),
         ("nothing.py", "import torch", "ended without a step"),
         ("plain.py", "x = 1", "ended without importing torch"),
         ("broken.py", "def", "SyntaxError"),
