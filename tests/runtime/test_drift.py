@@ -85,12 +85,6 @@ def test_garbage_is_told_apart():
     assert found.bytes_per_step == pytest.approx(6 * 512 / 18)
 
 
-def test_few_steps_decide_nothing():
-    found = drift.judge(births({0: 512, 1: 512}), [0, 1, 2, 3], "eval", age=1)
-    assert found.status == "occasional"
-    assert "run more steps" in found.reason
-
-
 def test_intervals_of_several_steps():
     found = drift.judge(births({0: 6 * 512, 1: 6 * 512, 2: 6 * 512}), [0, 6, 12, 18, 20], "train")
     assert (found.status, found.bytes_per_step, found.steps) == ("leak", 512, 18)
@@ -129,18 +123,24 @@ def test_a_limit_is_weighed_when_it_is_full(changes, room, status, words):
     assert words in settled.reason
 
 
-def test_what_only_changed_its_address_is_no_growth():
-    ends = [0, 1, 2, 3]
-    moved = births({0: 66 << 10, 1: 66 << 10}, series=[0, 320 << 10, 320 << 10, 320 << 10])
-    assert drift.judge(moved, ends, "train", 1, "call of `train()`").status == "bounded"
-    kept = births({0: 66 << 10, 1: 66 << 10}, series=[0, 66 << 10, 132 << 10, 198 << 10])
-    assert drift.judge(kept, ends, "train", 1, "call of `train()`").status == "leak"
+MOVED, KEPT = [0, *[320 << 10] * 3], [0, 66 << 10, 132 << 10, 198 << 10]
+WINDOWS = {
+    "only the address has changed": (at((0, 1), 66 << 10), MOVED, 3, "call", "bounded"),
+    "more each time": (at((0, 1), 66 << 10), KEPT, 3, "call", "leak"),
+    "outlived twice": (at((0, 1, 2), 4096), None, 3, "evaluation", "leak"),
+    "not from the first": (at((1, 2), 4096), None, 3, "evaluation", "occasional"),
+    "the last one's may be in use": (at((2,), 4096), None, 3, "evaluation", None),
+    "one of two": (at((0, 1), 4096), None, 2, "evaluation", "occasional"),
+    "a few steps": (at((0, 1)), None, 3, "", "occasional"),
+    # where each step seems to have survivors
+    "in one of three steps": (at(range(6), 256), [0, 0, 0, 512, 512, 512, 1024, 1024], 7, "", "occasional"),
+}
 
 
-def test_what_grows_in_one_of_three_steps_does_not_in_every_one():
-    stairs = [0, 0, 0, 512, 512, 512, 1024, 1024]  # where each step seems to have survivors
-    found = drift.judge(births(dict.fromkeys(range(6), 256), series=stairs), list(range(8)), "train", 1)
-    assert found.status == "occasional"
+@pytest.mark.parametrize(("alive", "series", "number", "window", "expected"), WINDOWS.values(), ids=WINDOWS)
+def test_what_few_stretches_say(alive, series, number, window, expected):
+    found = drift.judge(births(alive, series=series), list(range(number + 1)), "eval", 1, window)
+    assert (found and found.status) == expected
 
 
 def test_what_libraries_set_up_once_is_no_growth():
@@ -154,14 +154,6 @@ def test_what_libraries_set_up_once_is_no_growth():
     assert held == [kept]
     several = dataclasses.replace(nothing, births=(Held(SITE, 2, 33 << 20, 2),))
     assert drift.less_set_up([leak], [several, kept]) == ([leak], [several, kept])
-
-
-def test_a_window_is_outlived_twice_before_it_is_growth():
-    ends = [0, 1, 2, 3]  # the last one's may be in use
-    assert drift.judge(births({0: 4096, 1: 4096, 2: 4096}), ends, "eval", 1, "evaluation").status == "leak"
-    assert drift.judge(births({1: 4096, 2: 4096}), ends, "eval", 1, "evaluation").status == "occasional"
-    assert drift.judge(births({2: 4096}), ends, "eval", 1, "evaluation") is None
-    assert drift.judge(births({0: 4096, 1: 4096}), [0, 1, 2], "eval", 1, "evaluation").status == "occasional"
 
 
 def larger_each_time(number: int, now: int | None = None) -> Births:

@@ -17,11 +17,11 @@ import pytest
 import warm
 from starting import start, write
 
-from gpulint.runtime.parent import processes
 from gpulint.runtime.parent.runner import Run, run
 from gpulint.runtime.record.options import join_lines
 from gpulint.runtime.record.result import RunResult
 
+pytestmark = pytest.mark.usefixtures("nothing_left")
 in_a_fork = pytest.mark.usefixtures("warm_scripts")  # of a process that has torch: not about the start
 
 
@@ -54,25 +54,6 @@ def train(steps, seen=lambda loss: None):
 def script(tmp_path: Path):
     """Writes a script and returns its path."""
     return functools.partial(write, tmp_path)
-
-
-def nothing_left(seen: set[str]) -> bool:
-    """Whether none of the runs in `seen` has a process any more."""
-    return not any(processes.descendants(one) for one in seen)
-
-
-@pytest.fixture
-def runs(monkeypatch):
-    """The marks of the runs that were started, so that a test can look for what they left behind."""
-    seen: set[str] = set()
-    original = processes.end_all
-
-    def end_all(mark: str, group: int, grace: float = 2.0) -> int:
-        seen.add(mark)
-        return original(mark, group, grace)
-
-    monkeypatch.setattr(processes, "end_all", end_all)
-    return seen
 
 
 # -- as the script would have it -----------------------------------------------------------------------------
@@ -214,13 +195,6 @@ def test_a_script_that_ends(script, call, reason, code, said):
     assert len(result.ranks[0].samples) == 2
 
 
-def test_a_script_without_torch_or_without_steps(script):
-    assert start(script("print(1)")).end.reason == "no-torch"
-    result = start(script("import torch\nprint(torch.zeros(1))"))
-    assert result.end.reason == "no-steps"
-    assert "gpulint.step()" in result.end.message
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -243,24 +217,7 @@ def test_options_that_make_no_sense_are_refused(script):
 # -- stopping against resistance -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("clause", ["except Exception:", "except:", "except BaseException:"])
-def test_a_script_that_swallows_everything_is_stopped(script, clause, runs):
-    loop = f"""
-from gpulint.marks import step
-while True:
-    try:
-        step()
-    {clause}
-        pass
-"""
-    result = start(script(loop), steps=5)
-    assert result.end.reason == "stopped"
-    assert result.stderr == ""
-    assert nothing_left(runs)
-
-
-def test_the_scripts_own_cleanup_runs(script):
-    text = """
+CLEANING = """
 import atexit
 from gpulint.marks import step
 atexit.register(lambda: print("atexit"))
@@ -270,11 +227,7 @@ try:
 finally:
     print("finally")
 """
-    assert start(script(text), steps=3).stdout == "finally\natexit\n"
-
-
-def test_a_hang_ends_with_the_timeout_and_says_where(script, runs):
-    text = """
+HANGING = """
 import time
 from gpulint.marks import step
 def load():
@@ -283,24 +236,71 @@ for _ in range(6):
     step()
 load()
 """
-    result = start(script(text), timeout=1.5)
-    assert result.end.reason == "timeout"
-    assert result.end.message == "the time was up after 6 steps, at train.py:5 in load"
-    assert len(result.ranks[0].samples) == 6
-    assert nothing_left(runs)
+STARTING = """
+import os, subprocess, sys
+from gpulint.marks import step
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"], start_new_session=True)
+if os.fork() == 0:
+    os.setsid()
+    import time
+    time.sleep(1000)
+while True:
+    step()
+"""
+FORKING = """
+import os
+from gpulint.marks import step
+for _ in range(4):
+    step()
+if os.fork() == 0:
+    for _ in range(100):
+        step()
+    os._exit(0)
+os.wait()
+for _ in range(3):
+    step()
+"""
+SWALLOWING = """
+from gpulint.marks import step
+while True:
+    try:
+        step()
+    {}
+        pass
+"""
+STOPPED, TIME = "stopped after 3 sampled steps", "the time was up after 6 steps, at train.py:5 in load"
 
 
-def test_a_process_that_ignores_everything_is_killed(script, runs, monkeypatch):
+@pytest.mark.parametrize(
+    ("text", "options", "message", "output", "steps"),
+    [
+        (SWALLOWING.format("except Exception:"), {"steps": 3}, STOPPED, "", 6),
+        (SWALLOWING.format("except:"), {"steps": 3}, STOPPED, "", 6),
+        (SWALLOWING.format("except BaseException:"), {"steps": 3}, STOPPED, "", 6),
+        (CLEANING, {"steps": 3}, STOPPED, "finally\natexit\n", 6),
+        (STARTING, {"steps": 3}, STOPPED, "", 6),
+        (HANGING, {"timeout": 1.5}, TIME, "", 6),
+        # a forked process neither steps nor reports
+        (FORKING, {}, "the script ended by itself after 7 steps", "", 7),
+    ],
+)
+def test_how_a_script_is_stopped_or_ends(script, text, options, message, output, steps):
+    result = start(script(text), **options)
+    assert (result.end.message, result.stdout) == (message, output)
+    assert "Error" not in result.stderr
+    assert [len(rank.samples) for rank in result.ranks] == [steps]
+
+
+def test_a_process_that_ignores_everything_is_killed(script, monkeypatch):
     monkeypatch.setattr("gpulint.runtime.parent.runner.REPORT_GRACE", 0.5)
     text = STEPS.replace("1000", "3") + "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)"
     result = start(script(text), timeout=1.0)
     assert result.end.reason == "timeout"
     assert "after 3 steps" in result.end.message
     assert len(result.ranks[0].samples) == 3
-    assert nothing_left(runs)
 
 
-def test_ctrl_c_ends_the_run_and_keeps_what_was_measured(script, runs):
+def test_ctrl_c_ends_the_run_and_keeps_what_was_measured(script):
     path = script(STEPS.replace("    step()", "    step(); time.sleep(0.05)").replace("1000", "100000"))
 
     def interrupt(progress):
@@ -311,7 +311,6 @@ def test_ctrl_c_ends_the_run_and_keeps_what_was_measured(script, runs):
     assert result.end.reason == "interrupted"
     assert len(result.ranks[0].samples) > 3
     assert result.stderr == ""
-    assert nothing_left(runs)
 
 
 def test_when_the_parent_dies_the_child_ends(script, tmp_path):
@@ -330,42 +329,6 @@ def test_when_the_parent_dies_the_child_ends(script, tmp_path):
     while Path(f"/proc/{child}").exists() and time.monotonic() < deadline:
         time.sleep(0.02)
     assert not Path(f"/proc/{child}").exists()
-
-
-def test_processes_that_the_script_started_are_ended(script, runs):
-    text = """
-import os, subprocess, sys
-from gpulint.marks import step
-subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"], start_new_session=True)
-if os.fork() == 0:
-    os.setsid()
-    import time
-    time.sleep(1000)
-while True:
-    step()
-"""
-    result = start(script(text), steps=3)
-    assert result.end.reason == "stopped"
-    assert nothing_left(runs)
-
-
-def test_a_forked_process_neither_steps_nor_reports(script):
-    text = """
-import os
-from gpulint.marks import step
-for _ in range(4):
-    step()
-if os.fork() == 0:
-    for _ in range(100):
-        step()
-    os._exit(0)
-os.wait()
-for _ in range(3):
-    step()
-"""
-    result = start(script(text))
-    assert result.end.message == "the script ended by itself after 7 steps"
-    assert len(result.ranks) == 1
 
 
 def test_megabytes_of_output_neither_block_nor_pile_up(script):

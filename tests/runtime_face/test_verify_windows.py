@@ -264,15 +264,13 @@ class Metric:
 
 class Trainer:
     def __init__(self):
-        self.net = nn.Linear(64, 256)
+        self.net, self.metric = nn.Linear(64, 256), Metric()
         self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
-        self.metric = Metric()
 
     def train_epoch(self):
         for _ in range(6):
-            loss = self.net(torch.randn(64, 64)).square().mean()
             self.optimizer.zero_grad()
-            loss.backward()
+            self.net(torch.randn(64, 64)).square().mean().backward()
             self.optimizer.step()
 
     @torch.no_grad()

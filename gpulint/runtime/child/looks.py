@@ -108,9 +108,7 @@ class Looks:
                 judged = view.boundaries[0], view.judged_until
                 return Window(drifts, holders, len(view.boundaries) - 1, judged)
         except Exception as error:
-            said = f"steps could not be judged: {type(error).__name__}: {error}"
-            if said not in session.unjudged:
-                session.unjudged.append(said)
+            session.unjudged.append(f"steps could not be judged: {type(error).__name__}: {error}")
             return None
 
     def _judge(self, view: View) -> tuple[list[Drift], list[Holder]]:
@@ -367,7 +365,7 @@ def _births(
     for block, interval in _with_intervals(after, marks):
         alive[block.site, block.place][interval] += block.size
         counts[block.site, block.place][interval] += 1
-    for block in after:
+    for block in after:  # those between or after all intervals too
         now[block.site, block.place] += block.size
     found = []
     for cell in dict.fromkeys([*had, *alive, *now]):

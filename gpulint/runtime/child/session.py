@@ -211,7 +211,7 @@ def assemble(session: Session, end: End, notes: Iterable[str]) -> RankResult:
             later=session.lingering.later() if session.lingering is not None else Later(),
         ),
         windows=tuple(span.figures() for span in session.spans.values() if span.ends or span.is_open),
-        unjudged=tuple(session.unjudged),
+        unjudged=tuple(dict.fromkeys(session.unjudged)),
     )
 
 

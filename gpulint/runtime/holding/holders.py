@@ -112,7 +112,6 @@ class _Group:
 
     name: Holder
     place: Place
-    blocks: list[Block] = field(default_factory=list)
     tensors: set[int] = field(default_factory=set)
     # Bytes by the holder's own through which they are reached
     entries: Counter[int] = field(default_factory=Counter)
@@ -132,7 +131,6 @@ class _Group:
 
     def add(self, one: walking.Find, above: list[Any]) -> None:
         """A block, and the objects between its tensor and what holds the group."""
-        self.blocks.append(one.block)
         self.held[one.key] = one.block
         self.objects[id(above[-1])] = above[-1]
         self.tensors.add(id(one.tensor))
@@ -157,6 +155,11 @@ class _Group:
             self.slices[one.key] = one.block.size
 
     @property
+    def bytes(self) -> int:
+        """All that they keep."""
+        return sum(block.size for block in self.held.values())
+
+    @property
     def slots(self) -> bool:
         """Whether each of its entries keeps one of each kind, as an attribute, and none gathers any."""
         holds = all(is_one(one, list, tuple, dict) for one in self.objects.values())
@@ -176,13 +179,12 @@ class _Group:
     def remark(self, shown: Mapping[Hashable, int]) -> str:
         """What else is to be known of how it holds them; empty where nothing is. `shown` is how much of each storage tensors
         show."""
-        size = sum(block.size for block in self.blocks)
         if self.errors:
             said = " and ".join(f"`{name}`" for name in sorted(self.errors))
             return f"through the traceback of {said}, which holds the frames of its functions: `str(error)` holds none"
         sliced = sum(self.slices.values())
         seen = sum(shown.get(key, 0) for key in self.slices)
-        if sliced > SLICE * size and 0 < seen <= SLICE * sliced:
+        if sliced > SLICE * self.bytes and 0 < seen <= SLICE * sliced:
             return (
                 f"slices of {format_bytes(seen)} in all that keep the {format_bytes(sliced)} that they are "
                 "cut from: `.clone()` would keep the slices alone"
@@ -311,7 +313,7 @@ def _add_nodes(walk: Walk, groups: _Groups) -> None:
 
 
 def _holder(group: _Group, frames: Frames, shown: Mapping[Hashable, int]) -> Holder:
-    name, size = group.name, sum(block.size for block in group.blocks)
+    name = group.name
     where = f"{os.path.basename(name.file)}:{name.line}" if name.line else os.path.basename(name.file)
     tensors = f"{len(group.tensors)} tensor{'s' * (len(group.tensors) != 1)}"
     text = ", ".join(part for part in (name.text, where, tensors, group.remark(shown)) if part)
@@ -320,11 +322,11 @@ def _holder(group: _Group, frames: Frames, shown: Mapping[Hashable, int]) -> Hol
         name,
         text=text,
         count=len(group.tensors),
-        bytes=size,
+        bytes=group.bytes,
         place=group.place,
         through_graph=group.graph,
         nodes=group.nodes,
-        births=_births(group.blocks, frames),
+        births=_births(group.held.values(), frames),
         entry=round(statistics.median(group.entries.values())) if len(group.entries) > 1 else 0,
         pins="" if name.scope == "optimizer" else pins,
         slots=group.slots,
