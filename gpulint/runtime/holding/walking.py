@@ -72,9 +72,8 @@ class Walk:
     skipped: dict[type, bool] = field(default_factory=dict)
     first: bool = False  # whether one find is enough
     most: int = MOST_OBJECTS
-    cut: Callable[[Any, Any], bool] | None = (
-        None  # whether it is not gone from an object (second) to another (first)
-    )
+    # Whether it does not go to an object (the first) from another
+    cut: Callable[[Any, Any], bool] | None = None
 
     @property
     def complete(self) -> bool:

@@ -2,12 +2,7 @@
 import torch
 from setting import device, learn, training
 
-
-def train():
-    model, optimizer = training()
-    for _ in range(1000):
-        with torch.autocast(device.type, dtype=torch.bfloat16):
-            learn(model, optimizer)
-
-
-train()
+model, optimizer = training()
+for _ in range(1000):
+    with torch.autocast(device.type, dtype=torch.bfloat16):
+        learn(model, optimizer)

@@ -4,13 +4,8 @@ from collections import deque
 
 from setting import learn, training
 
-
-def train():
-    model, optimizer = training()
-    recent = deque(maxlen=100)
-    for _ in range(1000):
-        loss = learn(model, optimizer)
-        recent.append(loss.detach())
-
-
-train()
+model, optimizer = training()
+recent = deque(maxlen=100)
+for _ in range(1000):
+    loss = learn(model, optimizer)
+    recent.append(loss.detach())

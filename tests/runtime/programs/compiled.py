@@ -3,12 +3,7 @@
 import torch
 from setting import learn, training
 
-
-def train():
-    model, optimizer = training()
-    model = torch.compile(model)
-    for _ in range(1000):
-        learn(model, optimizer)
-
-
-train()
+model, optimizer = training()
+model = torch.compile(model)
+for _ in range(1000):
+    learn(model, optimizer)

@@ -16,13 +16,9 @@ def evaluate(model):
     return right / 128
 
 
-def train():
-    model, optimizer = training()
-    accuracy = []
-    for step in range(1000):
-        learn(model, optimizer)
-        if step % 10 == 9:
-            accuracy.append(evaluate(model))
-
-
-train()
+model, optimizer = training()
+accuracy = []
+for step in range(1000):
+    learn(model, optimizer)
+    if step % 10 == 9:
+        accuracy.append(evaluate(model))
