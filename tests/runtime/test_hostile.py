@@ -66,10 +66,9 @@ def graph(tensors):
     )
     Liar = type("Liar", (), {**METHODS, **LIES, "__hash__": object.__hash__})
     Slotted = type("Slotted", (), {**LOOKS, "__slots__": ("held",)})
-    for kind in (Plain, Asked, Liar, Slotted):
-        one = object.__new__(kind)
-        object.__setattr__(one, "held", tensors[len(kept)])
-        kept.append(one)
+    for kind, tensor in zip((Plain, Asked, Liar, Slotted), tensors, strict=False):
+        kept.append(object.__new__(kind))
+        object.__setattr__(kept[-1], "held", tensor)
     more = (collections.deque, collections.OrderedDict, collections.UserDict)
     for base in (list, tuple, dict, set, frozenset, *more):
         kind = type(f"A{base.__name__}", (base,), {**METHODS, "__hash__": object.__hash__})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import gc
 import json
 import sys
 import threading
@@ -23,6 +22,7 @@ from gpulint.runtime.probes.base import Block  # noqa: E402
 from gpulint.runtime.probes.dispatch import Trace  # noqa: E402
 from gpulint.runtime.probes.frames import Frames  # noqa: E402
 from gpulint.runtime.probes.host import HostProbe  # noqa: E402
+from gpulint.runtime.probes.plain import live_tensors  # noqa: E402
 
 HOME = str(Path(__file__).parent)
 key_of = functools.partial(HostProbe.key, None)
@@ -130,18 +130,16 @@ def found_among(used, holders):
     """What is told of all tensors but those that `used` leads to; `holders` is there to hold them."""
     used = list(used)
     taken = {key_of(tensor) for tensor in used}
-    alive = {}
-    one = None
-    for one in (tensor for tensor in torch_tensors() if tensor.numel()):
-        alive[key_of(one)] = Block(0, "device", -1, one.untyped_storage().nbytes())
+    sizes = {key_of(one): one.untyped_storage().nbytes() for one in torch_tensors() if one.numel()}
+    alive = {key: Block(0, "device", -1, size) for key, size in sizes.items()}
     unused = {key for key in tensors_of(alive, key_of) if key not in taken}
-    del used, holders, one  # or these would be the holders
+    del used, holders  # or these would be the holders
     frames = Frames(HOME)
     return [one for one, _ in idle(alive, unused, key_of, frames, 1024)]
 
 
 def torch_tensors():
-    found = [one for one in gc.get_objects() if issubclass(type(one), torch.Tensor)]
+    found = live_tensors()
     return found + [one.grad for one in found if one.is_leaf and one.grad is not None]
 
 

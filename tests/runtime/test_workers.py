@@ -150,31 +150,13 @@ for _ in range(20):
 # -- ranks that train together ----------------------------------------------------------------------------------
 
 
-class Store:
-    """What ranks share."""
-
-    def __init__(self) -> None:
-        self.numbers: dict[str, int] = {}
-        self.texts: dict[str, str] = {}
-
-    def add(self, name: str, amount: int) -> int:
-        self.numbers[name] = self.numbers.get(name, 0) + amount
-        return self.numbers[name]
-
-    def set(self, name: str, text: str) -> None:
-        self.texts[name] = text
-
-    def get(self, name: str) -> bytes:
-        return self.texts[name].encode()
-
-    def check(self, names: list[str]) -> bool:
-        return all(name in self.texts for name in names)
-
-
 def test_ranks_stop_after_the_same_step_once_one_has_seen_what_it_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    store = Store()
+    distributed = pytest.importorskip("torch.distributed")
+    if not distributed.is_available():
+        pytest.skip("this torch was built without torch.distributed")
+    store = distributed.HashStore()
     monkeypatch.setattr(stopping, "_store", lambda: store)
     ranks = [stopping.Agreement(lambda: 2) for _ in range(2)]
     stops: dict[int, int] = {}
