@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -76,11 +77,8 @@ CASES += [(body, True, most) for body, most in DICTS.values()]
 
 @pytest.mark.parametrize(("body", "mapping", "most"), CASES, ids=[*LISTS, *DICTS])
 def test_what_holds_it(body: str, mapping: bool, most: str | None, tmp_path: Path) -> None:
-    source = HEAD.replace("{kept}", "{}" if mapping else "[]") + "".join(
-        f"    {line}\n" for line in body.splitlines()
-    )
     path = tmp_path / "store.py"
-    path.write_text(source)
+    path.write_text(HEAD.replace("{kept}", "{}" if mapping else "[]") + textwrap.indent(body, "    "))
     found = limit_of(str(path), Container("kept", True, False, mapping, "Store"))
     assert (found and ast.unparse(found.most)) == most
 
@@ -128,13 +126,6 @@ def other():
 """
 
 
-@pytest.fixture
-def source(tmp_path: Path) -> str:
-    path = tmp_path / "train.py"
-    path.write_text(SOURCE)
-    return str(path)
-
-
 @pytest.mark.parametrize(
     ("name", "attribute", "first_line", "lines"),
     [
@@ -152,8 +143,10 @@ def source(tmp_path: Path) -> str:
         ("missing", False, 0, ()),
     ],
 )
-def test_storing_lines(source, name, attribute, first_line, lines):
-    assert storing_lines(source, name, attribute, first_line) == lines
+def test_storing_lines(tmp_path, name, attribute, first_line, lines):
+    path = tmp_path / "train.py"
+    path.write_text(SOURCE)
+    assert storing_lines(str(path), name, attribute, first_line) == lines
 
 
 def test_a_file_that_cannot_be_read_names_nothing(tmp_path):

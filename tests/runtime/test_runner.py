@@ -18,8 +18,8 @@ import warm
 from starting import start, write
 
 from gpulint.runtime.parent.runner import Run, run
-from gpulint.runtime.record.options import join_lines
-from gpulint.runtime.record.result import RunResult
+from gpulint.runtime.record.options import Lines, Options, join_lines
+from gpulint.runtime.record.result import End, RunResult
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 in_a_fork = pytest.mark.usefixtures("warm_scripts")  # of a process that has torch: not about the start
@@ -662,3 +662,26 @@ def test_nothing_is_cut_short_unless_a_line_is_awaited(script):
     assert rank.lines[0].hits == 0
     assert rank.steps("eval") == 0
     assert not any("cut short" in note for note in rank.notes)
+
+
+# -- what crosses the process boundary -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [({"reason": "vanished"}, ValueError), ({"message": 3}, TypeError), ({"where": [1]}, TypeError)],
+)
+def test_other_forms_are_refused(change, error):
+    with pytest.raises(error):
+        End.from_json({"reason": "raised", "message": "x", **change})
+
+
+def test_missing_fields_take_their_default_and_unknown_ones_are_ignored():
+    assert Options.from_json({"steps": 5, "colour": "blue"}) == Options(steps=5)
+
+
+def test_lines_are_joined_by_file():
+    assert join_lines([("b", 2), ("a", 3), ("b", 1), ("b", 2)]) == (
+        Lines("a", (3,), (0,)),
+        Lines("b", (1, 2), (0, 0)),
+    )

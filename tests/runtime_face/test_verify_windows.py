@@ -131,19 +131,16 @@ def test_a_leak_that_ends_out_of_memory_is_verified(tmp_path: Path) -> None:
     assert run(tmp_path, harmless, "--steps", "100")[0] == 2
 
 
-STEPS = """
-def train(steps):
+INLINE = """
+for rate in range(5):
     net = nn.Linear(256, 256)
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
     for _ in range(steps):
         optimizer.zero_grad()
         net(torch.randn(8, 256)).square().mean().backward()
         optimizer.step()
-    return net
+    kept.append(net)
 """
-INLINE = STEPS.replace("def train(steps):", "for rate in range(5):").replace(
-    "    return net", "    kept.append(net)"
-)
 HEAD = "import torch\nfrom torch import nn\nkept = []\n"
 NETWORK = (256 * 256 + 256) * 4
 DRIVER = "import runpy\nfrom keeping import kept\nfor trial in range(5):\n    runpy.run_path('once.py', run_name='__main__')\n"
@@ -164,7 +161,7 @@ def test_trials_are_gone_on_to_after_the_sampled_steps(tmp_path: Path, text: str
     )
     once = once.replace("range(steps)", "range(30)")
     (tmp_path / "once.py").write_text(once, encoding="utf-8")
-    text = text.replace("range(steps)", "range(30)") if "def train" not in text else text
+    text = text.replace("range(steps)", "range(30)")
     code, data, _ = run(tmp_path, text)
     assert code == 1
     ((name, each),) = [(rate["window"], rate["each"]) for rate in data["rates"]]

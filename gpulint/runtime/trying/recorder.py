@@ -8,7 +8,6 @@ drawn from a generator, and no network, optimizer or graph is kept alive.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import functools
 import hashlib
 import random
@@ -93,7 +92,10 @@ def _weight(name: str, tensor: torch.Tensor) -> Weight:
     """Computed on the host: what is measured on a GPU must not see it."""
     bits, total, square = hashlib.blake2b(digest_size=8), 0.0, 0.0
     for part in _parts(dense(tensor)):
-        bits.update(ctypes.string_at(part.data_ptr(), part.nbytes))
+        data = part.view(torch.uint8)
+        copy = bytearray(len(data))
+        torch.frombuffer(copy, dtype=torch.uint8).copy_(data)
+        bits.update(copy)
         numbers = part.to(torch.float64)
         total += float(numbers.sum())
         square += float(numbers.square().sum())
