@@ -154,7 +154,7 @@ class Harness:
         if session.options.snapshot:
             session.probe.keep_history()
         begins, ended = session.peaking.backward_begins, session.peaking.backward_ended
-        for undo in (
+        undo = hooks.together(
             hooks.optimizers(self._optimizer_made, self._optimizer_steps, self._optimizer_stepped),
             hooks.skipped_steps(self._optimizer_stepped),
             hooks.loaders(self._batch, self._pass_ended, self._loading),
@@ -162,8 +162,8 @@ class Harness:
             hooks.threads(lambda: session.probe.join()),
             hooks.around(torch.autograd, "backward", begins, self._backward, ended),
             hooks.around(torch.autograd, "grad", after=self._differentiated),
-        ):
-            self._undo.callback(undo)
+        )
+        self._undo.callback(undo)
         if session.options.trial is not None:
             from gpulint.runtime.trying.recorder import Recorder
 
