@@ -49,6 +49,7 @@ _COST_OF_GRADIENTS: Final = Cost(
     "gradients of all the weights, as large as the weights, held for the whole run, and computed in each step",
     "64 instead of 32 MiB after a step through 8 linear layers of width 1,024; H200, torch 2.11",
 )
+_MAY_BE_FROZEN: Final = "what makes it is not seen: it may be frozen there"
 _COST_OF_THROWN: Final = Cost(
     "gradients of all the weights, computed for nothing, and what convolutions and linear layers save for them",
     "a step of a generator and a discriminator takes 8.76 ms, with `requires_grad_(False)` for the first 7.27 ms, the peak is the same; H200, torch 2.11",
@@ -261,11 +262,13 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
         thrown = (are_thrown_away(evaluator, asked.file, place, one) for one in backwards)
         if not all(thrown):
             yield refuted(Question.TRAINED, "an optimizer has its weights")
-        through = _wants_input(evaluator, run)
-        if through:
-            yield left_open(Question.TRAINED, "whether its weights are frozen for this step is not shown")
-        if through and any(goes_backward_by(evaluator, one.frame.function) for one in backwards):
-            yield refuted(Question.GRAPH, "the framework freezes what another optimizer has")
+        if _wants_input(evaluator, run):
+            if any(goes_backward_by(evaluator, one.frame.function) for one in backwards):
+                yield refuted(Question.GRAPH, "the framework freezes what another optimizer has")
+            if not all(isinstance(node, ast.Call) for node, _ in origins_of(evaluator, run.network)):
+                yield left_open(Question.TRAINED, _MAY_BE_FROZEN)
+            yield from (left_open(Question.TRAINED, clause) for clause in _handed(evaluator, run))
+            yield minor(Question.SIZE, "it costs time, and no memory that its own step does not take")
         if any(use.role == "fed" for use in consumers(evaluator, run.inner, run.where, "graph")):
             yield refuted(Question.REACHED, "it is told where another network is given what it gives")
         yield proven(Question.TRAINED, "its gradients are cleared before its optimizer steps")
@@ -286,7 +289,7 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
         yield refuted(Question.TRAINED, "that it has weights is not seen, nor that it is put into eval mode")
     yield proven(Question.TRAINED, "no optimizer that is stepped after this backward has its weights")
     if not (origins and all(isinstance(node, ast.Call) for node, _ in origins)):
-        yield left_open(Question.TRAINED, "what makes it is not seen: it may be frozen there")
+        yield left_open(Question.TRAINED, _MAY_BE_FROZEN)
         if not all(isinstance(node, ast.Call) for node in made):
             yield left_open(Question.TRAINED, "what makes that which is stepped is not seen")
     if not made and not run.frame.flow.loops(run.call):
@@ -302,7 +305,7 @@ def _handed(evaluator: Evaluator, run: Run) -> Iterator[str]:
         evaluator.value_of(one.func, where).kind == "library" for one, where in run.network.calls
     )
     if by_library and of_unseen_package(evaluator, run.network):
-        yield "what makes it is not seen: it may be frozen there"
+        yield _MAY_BE_FROZEN
         return
     for origin in in_text_order(origins_of(evaluator, run.network)):
         for use in uses_since_made(evaluator, origin):
