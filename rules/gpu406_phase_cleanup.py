@@ -4,20 +4,18 @@ import ast
 from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gpulint.analysis.asked import Asked
+from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.queries.calls import done_within
 from gpulint.analysis.queries.reached import reached
+from gpulint.analysis.queries.steps import Event
 from gpulint.analysis.syntax.nodes import LOOPS
 from gpulint.answers import Question, proven
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import AddImport, Change, Claimed, Cost, Insert, Repair, Report, Rule
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
-    from gpulint.analysis.evaluate.frames import Frame
-    from gpulint.analysis.queries.steps import Event
 
 _EMPTIES = ("empties cache",)
 
@@ -160,10 +158,6 @@ def _repair(asked: Asked, end: ast.stmt) -> Repair | None:
     from gpulint.fix.nodes import statement
 
     empty, module = asked.torch_name("cuda.empty_cache", end)
-    changes: tuple[Change, ...] = (
-        Insert(asked.line(end), statement("gc.collect()")),
-        Insert(asked.line(end), statement(f"{empty}()")),
-        AddImport("gc"),
-        *([AddImport(module)] if module else []),
-    )
+    calls = (Insert(asked.line(end), statement(one)) for one in ("gc.collect()", f"{empty}()"))
+    changes: tuple[Change, ...] = (*calls, AddImport("gc"), *([AddImport(module)] if module else []))
     return Repair("safe", "collect garbage and empty the cache here", changes) if empty else None

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from gpulint.rules._held.cuts import Cut, is_summand, is_whole
 
+from gpulint.analysis.asked import Asked
 from gpulint.analysis.domain.values import in_text_order
 from gpulint.analysis.evaluate.consumers import ANY, Use, consumers
+from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.stores.graph_state import backwards
 from gpulint.analysis.queries.stores.shown import shown
 from gpulint.analysis.queries.stores.stores import Owner, Store, graph_in
 from gpulint.answers import Answer, confidence_of, doubts_of
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
-    from gpulint.analysis.evaluate.frames import Frame
 
 _OUT_OF_SIGHT: Final = frozenset({"given", "too much", "called", "optimized", "copied"})
 
@@ -45,11 +43,9 @@ def against(
         within = {where.function for one in ran for where in one.frame.around}  # which run the backwards
         kept_by_others = owner is None or owner.kind not in ("local", "outer")
         elsewhere = kept_by_others and cut.frame.function not in within
-        why = (
-            _wanted(consumers(asked.evaluator, cut.node, cut.frame, "graph"), holder, within)
-            or _unseen_reader(asked, cut, owner, holder)
-            or (f"whoever reads `{holder}` may train on it" if elsewhere else "")
-        )
+        uses = consumers(asked.evaluator, cut.node, cut.frame, "graph")
+        why = _wanted(uses, holder, within) or _unseen_reader(asked, cut, owner, holder)
+        why = why or (f"whoever reads `{holder}` may train on it" if elsewhere else "")
         if why:
             return why
     return ""

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from gpulint.analysis.asked import Asked
+from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.queries.stores.stores import Owner, Store
 from gpulint.analysis.syntax.nodes import key_of, last_name
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
-    from gpulint.analysis.evaluate.frames import Frame
 
 _SINKS: Final = frozenset(
     "len print float int round str format repr add_scalar add_scalars log set_postfix info debug warning error write".split()

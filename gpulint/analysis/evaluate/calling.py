@@ -73,9 +73,8 @@ class Calling:
         if row is not None:
             base = self.all_given(node, frame) if row.gives in _BY_GIVEN else UNKNOWN
             return self._by_row(row, base, node, frame)
-        if (
-            kind == "tensor" and target.assumptions
-        ):  # nobody calls one: what was taken to give it has made what gives one
+        # nobody calls one: what was taken to give it has made what gives one
+        if kind == "tensor" and target.assumptions:
             return target.but(kind="unknown", graph=Graph.MAY, origins=frozenset({(node, frame)}))
         return self._unseen(node, frame, UNKNOWN if target.full_name else target)
 
@@ -615,11 +614,8 @@ class Calling:
         a key what goes by another one is not, nor is at a number of a display what stands elsewhere in it."""
         many = all(len(getattr(node, "elts", ())) > 1 for node, _ in value.origins)
         key = index if isinstance(index, str) or (isinstance(index, int) and many) else None
-        return (
-            join(self._stored_in(origin, key) for origin in in_text_order(value.origins))
-            if value.origins
-            else UNKNOWN
-        )
+        found = (self._stored_in(origin, key) for origin in in_text_order(value.origins))
+        return join(found) if value.origins else UNKNOWN
 
     @remembering(BOTTOM)
     def _stored_in(self, origin: tuple[Any, Frame | None], key: str | int | None) -> Value:

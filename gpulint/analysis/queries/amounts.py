@@ -59,9 +59,8 @@ def amounts_of(evaluator: Evaluator, made: Iterable[tuple[Any, Frame | None]]) -
     """The same of a graph that these calls have made: of the forward that leaves least open."""
     calls = [(node, where) for node, where in made if isinstance(node, ast.Call) and where is not None]
     calls.sort(key=lambda one: (one[0].lineno, one[0].col_offset, one[0].end_col_offset or 0))
-    found = [
-        tuple(amounts(evaluator, run)) for node, where in calls for run in runs_of(evaluator, node, where)
-    ]
+    several = (run for one in calls for run in runs_of(evaluator, *one))
+    found = [tuple(amounts(evaluator, run)) for run in several]
     unseen = (minor(Question.SIZE, "how much the graph has saved is not seen"),)
     yield from min(found, key=least_open, default=unseen)
 
@@ -144,10 +143,9 @@ def _is_one_sample(evaluator: Evaluator, node: Any, frame: Frame, depth: int = 4
         first = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
         return isinstance(first, ast.Constant) and first.value is None
     made = frame.flow.reaching(node) if isinstance(node, ast.Name) and depth else ()
-    return bool(made) and all(
-        one.kind == "assign" and not one.path and _is_one_sample(evaluator, one.value, frame, depth - 1)
-        for one in made
-    )
+    given = [one.value for one in made if one.kind == "assign" and not one.path]
+    known = 0 < len(made) == len(given)
+    return known and all(_is_one_sample(evaluator, one, frame, depth - 1) for one in given)
 
 
 def is_tried_out(evaluator: Evaluator, run: Run) -> bool:

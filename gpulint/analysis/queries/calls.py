@@ -53,9 +53,8 @@ def leading_to(evaluator: Evaluator, function: Function, most: float = inf) -> l
     found = [function]
     for one in found:  # grows while it is gone through
         callers = evaluator.callers(one) if len(found) < most else ()
-        found += [
-            other for other in dict.fromkeys(site.frame.function for site in callers) if other not in found
-        ]
+        above = dict.fromkeys(site.frame.function for site in callers)
+        found += [other for other in above if other not in found]
     return found
 
 

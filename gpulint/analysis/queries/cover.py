@@ -160,12 +160,9 @@ def _may_be_decorated(evaluator: Evaluator, frame: Frame, found: Sequence[Run]) 
 
 def _has_metaclass(evaluator: Evaluator, cls: Class | None) -> bool:
     """Whether a metaclass of the project, or one that is not seen, makes a class: it may read the parameters of its methods."""
-    return any(
-        named.arg == "metaclass" and last_name(named.value) != "ABCMeta"
-        for one in (evaluator.program.lineage(cls) if cls is not None else ())
-        if isinstance(one, Class)
-        for named in one.node.keywords
-    )
+    lineage = evaluator.program.lineage(cls) if cls is not None else ()
+    named = (each for one in lineage if isinstance(one, Class) for each in one.node.keywords)
+    return any(one.arg == "metaclass" and last_name(one.value) != "ABCMeta" for one in named)
 
 
 def _returns_given_graph(evaluator: Evaluator, frame: Frame) -> bool:

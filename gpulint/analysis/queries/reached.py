@@ -113,14 +113,11 @@ def _is_exported(evaluator: Evaluator, function: Function) -> bool:
     """Whether a package's `__init__.py` imports it, or the class that it is a method of for others, and does not call it."""
     outer = function.cls is not None and not function.name.startswith("_")
     name = function.cls.name if outer and function.cls is not None else function.name
-    return any(
-        found.kind == "import" and found.key == name and not one.flow.calls.get(name)
-        for file in evaluator.program.searched(name, function.file)
-        if file is not function.file and file.path.endswith("__init__.py")
-        for one in file.parts
-        if name in one.words
-        for found in one.flow.definitions.get(name, ())
-    )
+    files = (one for one in evaluator.program.searched(name, function.file) if one is not function.file)
+    inits = (one for one in files if one.path.endswith("__init__.py"))
+    flows = (one.flow for file in inits for one in file.parts if name in one.words)
+    several = (one.definitions.get(name, ()) for one in flows if not one.calls.get(name))
+    return any(found.kind == "import" for definitions in several for found in definitions)
 
 
 def _root(node: Any) -> Any:

@@ -77,6 +77,11 @@ def graph_of(value: Value) -> frozenset[Any]:
     return own.union(*(graph_of(one) for one in value.parts or () if isinstance(one, Value)))
 
 
+def graph_calls(value: Value) -> list[tuple[Any, Frame]]:
+    """The same without what is made out of sight, or given."""
+    return [one for one in graph_of(value) if isinstance(one[0], ast.Call) and one[1] is not None]
+
+
 def cuts(evaluator: Evaluator, one: Carried, beside: list[ast.Call]) -> Iterator[Any]:
     """What cuts it in each round: in place, in the block of one of these calls, or in another method."""
     frame, flow, cls = one.frame, one.frame.flow, one.frame.function.cls

@@ -114,9 +114,8 @@ def is_of_module(evaluator: Evaluator, function: Function) -> bool:
     """Whether a function is a method of a module, or stands in one."""
     while function.parent is not None:
         function = function.parent
-    return (
-        function.cls is not None and function.takes_self and evaluator.instance(function.cls).kind == "module"
-    )
+    cls = function.cls if function.takes_self else None
+    return cls is not None and evaluator.instance(cls).kind == "module"
 
 
 def modes_within(evaluator: Evaluator, run: Run) -> set[str]:
@@ -147,12 +146,9 @@ def entered(evaluator: Evaluator, run: Run) -> Frame | None:
 
 def _methods_named(evaluator: Evaluator, name: str, home: File) -> list[Function]:
     """The methods of networks of the project by a name."""
-    return [
-        cls.methods[name]
-        for file in evaluator.program.searched(name, home)
-        for cls in file.classes
-        if name in cls.methods and is_of_module(evaluator, cls.methods[name])
-    ]
+    classes = (cls for file in evaluator.program.searched(name, home) for cls in file.classes)
+    methods = (cls.methods[name] for cls in classes if name in cls.methods)
+    return [one for one in methods if is_of_module(evaluator, one)]
 
 
 def _ran_in(evaluator: Evaluator, frame: Frame, depth: int) -> Iterator[tuple[bool, Forward | None]]:

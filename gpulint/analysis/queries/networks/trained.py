@@ -59,11 +59,8 @@ def last_switch(
 ) -> tuple[Any, bool] | None:
     """What last switches, in any case before a place, whether a network's weights want gradients: the node, and whether off. In the
     function of the place, in the nearest that leads to it, or in all of its callers alike."""
-    several = [
-        one
-        for origin in in_text_order(origins_of(evaluator, value))
-        for one in _switches_of(evaluator, origin)
-    ]
+    origins = in_text_order(origins_of(evaluator, value))
+    several = [one for origin in origins for one in _switches_of(evaluator, origin)]
     if all(where is None for _, where in value.origins):  # made out of sight: by its key
         before = effects_before(evaluator, place, _SWITCHES)
         uses = (Use("method", one.call, place.frame, row=one.row) for one in before)
@@ -253,9 +250,8 @@ class Update:
 
 def optimizers_of(evaluator: Evaluator, network: Value) -> frozenset[Any]:
     """The calls that make optimizers with weights of a network, or of what it is part of; where none are seen, of its parts."""
-    return _given_weights(evaluator, wholes(evaluator, network)) or _given_weights(
-        evaluator, all_made(evaluator, network)
-    )
+    of_whole = _given_weights(evaluator, wholes(evaluator, network))
+    return of_whole or _given_weights(evaluator, all_made(evaluator, network))
 
 
 def _given_weights(evaluator: Evaluator, origins: Iterable[Any]) -> frozenset[Any]:
@@ -326,10 +322,9 @@ def _steps_with(evaluator: Evaluator, function: Function) -> list[Update]:
         return []
     outer = evaluator.root(function.parent)
     calls = outer.flow.calls.get("step", ())
-    given = [
-        call for call in calls if any(evaluator.value_of(one, outer).ref is function for one in call.args)
-    ]
-    return [own for call in given if (own := _own(evaluator, call, outer)) is not None]
+    given = ((call, one) for call in calls for one in call.args)
+    those = dict.fromkeys(call for call, one in given if evaluator.value_of(one, outer).ref is function)
+    return [own for call in those if (own := _own(evaluator, call, outer)) is not None]
 
 
 def stepped_after(evaluator: Evaluator, backward: Use) -> list[Update]:
@@ -351,9 +346,8 @@ def are_thrown_away(evaluator: Evaluator, file: File, network: Place, backward: 
     stepped = stepped_after(evaluator, backward)
     if not theirs or not stepped or of_it(stepped) or not all(one.of for one in stepped):
         return False
-    after = of_it(
-        one for one in updates_after(evaluator, backward.node, backward.frame) if one.kind != "backward"
-    )
+    following = updates_after(evaluator, backward.node, backward.frame)
+    after = of_it(one for one in following if one.kind != "backward")
     if after:
         return after[0].kind == "clear"
     several = [of_it(one for _, one in updates_in(evaluator, function)) for function in file.functions]
@@ -384,12 +378,9 @@ def _updates(evaluator: Evaluator, frame: Frame, depth: int) -> Iterator[tuple[A
     """The updates of a function, each with the call in it that does it, itself or below."""
     flow = frame.flow
     names = _names_of_updates(evaluator)
-    calls = [
-        call
-        for name, several in flow.calls.items()
-        for call in several
-        if name in names or (depth and may_run(evaluator, call, frame, _updates_any))
-    ]
+    calls = [one for one in flow.every_call if last_name(one.func) in names]
+    others = [one for one in flow.every_call if depth and last_name(one.func) not in names]
+    calls += [one for one in others if may_run(evaluator, one, frame, _updates_any)]
     for call in sorted(calls, key=lambda one: position(flow, one)):
         if flow.statement_of(call) in flow.unreachable or evaluator.is_dead(call, frame):
             continue
