@@ -219,13 +219,10 @@ def _repair(asked: Asked, habit: Habit, made: HotCall) -> Repair | None:
     owner = block.owner
     if isinstance(owner, ast.If) and block.arm == "body" and owner.body == [statement] and not owner.orelse:
         is_elif = flow.blocks[owner].arm == "orelse" and len(flow.blocks[owner].statements) == 1
-        whole = owner if _only_looks(owner.test) and not is_elif else statement
+        calls = (one for one in ast.walk(owner.test) if isinstance(one, ast.Call))
+        only_looks = all(last_name(one.func) in _LOOKS for one in calls)
+        whole = owner if only_looks and not is_elif else statement
     before = block.statements[: block.statements.index(statement)][-1:]
     dropped = "the memory of what is deleted just before may be wanted at once"
     why = dropped if before and isinstance(before[0], ast.Delete) else habit.kept(asked, made)
     return Repair.unless(why, "remove the call", (Remove(asked.node(whole)),))
-
-
-def _only_looks(test: ast.expr) -> bool:
-    calls = [one for one in ast.walk(test) if isinstance(one, ast.Call)]
-    return all(last_name(one.func) in _LOOKS for one in calls)

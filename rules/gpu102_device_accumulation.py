@@ -299,10 +299,9 @@ def _many(asked: Asked, owner: Owner) -> list[Round]:
 
 
 def _of_rounds(asked: Asked, owner: Owner) -> Iterator[Answer]:
-    rounds = _many(asked, owner)
     if owner.birth is not None and not _over_batches(asked, owner):
         yield refuted(Question.OUTLIVES, f"`{owner.key}` is made anew in each round of a loop", owner.birth)
-    if not rounds:
+    if not _many(asked, owner):
         rates = {one.rate for one in asked.multiplicity.of(owner.at, owner.frame)}
         if owner.kind == "local" or not rates & {"step", "every nth", "?"}:
             yield refuted(Question.REPEATS, "no loop with many rounds runs it")

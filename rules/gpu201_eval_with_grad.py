@@ -307,8 +307,7 @@ def _goes_out_here(evaluator: Evaluator, run: Run, mode: ModuleMode, what: Outco
 
 def _piles_up(run: Run, what: Outcome) -> bool:
     """Whether its graph is kept from round to round: however little it is, it is more with each."""
-    loops = run.frame.flow.loops(run.call)
-    return bool(loops) and any(use.frame is run.frame for use in what.stored)
+    return bool(run.frame.flow.loops(run.call)) and any(use.frame is run.frame for use in what.stored)
 
 
 def _report(

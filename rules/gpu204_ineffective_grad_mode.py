@@ -212,8 +212,7 @@ def _of_one_forward(flow: Flow, found: list[Any], runs: set[Any]) -> list[list[A
 
 
 def _of_volatile(asked: Asked, function: Function, call: ast.Call, uses: tuple[Use, ...]) -> Iterator[Answer]:
-    frame = asked.root(function)
-    mode = grad_mode(asked.evaluator, call, frame)
+    mode = grad_mode(asked.evaluator, call, asked.root(function))
     if mode.mode == "off":
         yield refuted(Question.GRAD, "grad is off here", mode.by)
     if any(use.role == "backward" for use in uses):

@@ -127,11 +127,10 @@ def _let_go_by_hand(flow: Flow) -> Iterator[Definition]:
 
 
 def _of_cycle(asked: Asked, one: Backward, until: Sequence[str]) -> Iterator[Answer]:
-    function = one.frame.function
     if until[-1:] == ["clear"]:
         yield refuted(Question.OUTLIVES, "the gradients are let go of before another forward runs")
     yield proven(Question.OUTLIVES, "nothing lets go of the gradients before another forward runs")
-    yield from reached(asked.evaluator, function, one.call)
+    yield from reached(asked.evaluator, one.frame.function, one.call)
 
 
 def _report_of_cycle(asked: Asked, one: Backward, again: bool) -> Report:

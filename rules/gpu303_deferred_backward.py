@@ -191,8 +191,7 @@ def _answers(asked: Asked, one: _Deferred) -> Iterator[Answer]:
     if kept:
         yield left_open(Question.BACKWARD, f"`{kept[0].name}` may hand what it is given to the next round")
     if one.every is not None:
-        period = asked.multiplicity.period(one.every, frame)
-        if period is None:
+        if asked.multiplicity.period(one.every, frame) is None:
             leave = minor if asked.multiplicity.counts(one.every, frame) else left_open
             yield leave(Question.REPEATS, "after how many rounds the backward comes is not shown", one.every)
     yield from amounts_of(evaluator, runs)

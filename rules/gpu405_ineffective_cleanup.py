@@ -111,8 +111,7 @@ def _does(asked: Asked, statement: ast.stmt, frame: Frame) -> str:
         return ""
     target = asked.evaluator.value_of(call.func, frame).ref
     if isinstance(target, Function) and not arguments(call) and target is not frame.function:
-        inner = asked.root(target)
-        return _EMPTIES if _only_cleans(asked, inner) else ""
+        return _EMPTIES if _only_cleans(asked, asked.root(target)) else ""
     row = asked.evaluator.row_of(call, frame)
     return row.does if row is not None else ""
 

@@ -112,12 +112,14 @@ def _last_phase(asked: Asked, loop: Any, frame: Frame, events: list[Event]) -> t
     what, trained = "", False
     for statement in loop.body:
         inside = list(ast.walk(statement))
+        calls = (one for one in inside if isinstance(one, ast.Call))
+        called = (asked.evaluator.value_of(one.func, frame).ref for one in calls)
         works = {phases[one] for one in inside if one in phases and not _is_last(one, loop, frame)}
         if "train" in works:
             trained, end, what = True, None, ""
         elif trained and works:
             end, what = statement, "validation"
-        elif trained and any(isinstance(one, ast.Call) and _saves(asked, one, frame) for one in inside):
+        elif trained and "torch.save" in called:
             end, what = statement, what or "checkpoint"
     return end, what
 
@@ -134,11 +136,6 @@ def _is_phase(asked: Asked, event: Event, loop: Any, frame: Frame) -> bool:
     if event.work == "train":
         return event.within or bool(inner)
     return event.over_data or any(not asked.steps.is_over_parts(one, frame) for one in inner)
-
-
-def _saves(asked: Asked, call: ast.Call, frame: Frame) -> bool:
-    target: object = asked.evaluator.value_of(call.func, frame).ref
-    return target == "torch.save"
 
 
 def _report(asked: Asked, end: ast.stmt, what: str) -> Report:

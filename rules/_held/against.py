@@ -14,6 +14,7 @@ from gpulint.analysis.evaluate.consumers import ANY, Use, consumers
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.queries.grad_mode import grad_mode
+from gpulint.analysis.queries.outcome import place_in
 from gpulint.analysis.queries.stores.graph_state import backwards
 from gpulint.analysis.queries.stores.shown import shown
 from gpulint.analysis.queries.stores.stores import Owner, Store, graph_in
@@ -103,8 +104,7 @@ def _comes_after(freed: Iterable[Use], cut: Cut) -> bool:
     flow = cut.frame.flow
     own = flow.order.get(flow.statement_of(cut.node), -1)
     for one in freed:
-        places = ((one.node, one.frame), *one.frame.chain())
-        at = next((node for node, frame in places if frame.function is cut.frame.function), None)
+        at = place_in(cut.frame.function, one.node, one.frame)
         if at is None or flow.order.get(flow.statement_of(at), own) >= own:
             return False
     return True
@@ -132,8 +132,7 @@ def _is_always(freed: Iterable[Use], cut: Cut, store: Store) -> bool:
 
 
 def _conditions(node: Any, frame: Frame) -> set[tuple[str, bool]]:
-    places = ((node, frame), *frame.chain())
-    conditions = (one for at, where in places for one in where.flow.conditions(at))
+    conditions = (one for at, where in frame.leading_to(node) for one in where.flow.conditions(at))
     return {(ast.unparse(test), wanted) for test, wanted in conditions}
 
 

@@ -178,7 +178,7 @@ def _runs_in(function: Function, use: Use) -> bool:
 
 def _in_loop(function: Function, use: Use) -> bool:
     """Whether a use runs in a loop of a function, or of what it calls for that."""
-    places = [(use.node, use.frame), *use.frame.chain()]
+    places = use.frame.leading_to(use.node)
     own = [at for at, (_, where) in enumerate(places) if where.function is function]
     return any(where.flow.loops(node) for node, where in places[: own[0] + 1 if own else 1])
 

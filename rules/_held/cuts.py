@@ -32,8 +32,7 @@ def cuts(asked: Asked, store: Store, at: Any) -> tuple[Cut, ...]:
         container = store.container if store.container is not store.value else None
         return tuple(_with_graph(asked, whole, frame, container))
     call, frame = list(store.frame.chain())[-1]
-    given = arguments(call)
-    found = [cut for one in given for cut in _with_graph(asked, one, frame, None)]
+    found = [cut for one in arguments(call) for cut in _with_graph(asked, one, frame, None)]
     return tuple(one for one in found if _gets_to(asked, one, store))
 
 

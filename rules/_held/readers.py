@@ -84,6 +84,4 @@ def _takes(asked: Asked, node: Any, store: Store, seen: set[str]) -> bool:
 
 def _takes_numbers(asked: Asked, call: ast.Call, frame: Frame) -> bool:
     full = asked.evaluator.value_of(call.func, frame).full_name
-    if full.startswith("torch"):
-        return False
-    return full.startswith(_NUMERIC) or last_name(call.func) in _SINKS
+    return not full.startswith("torch") and (full.startswith(_NUMERIC) or last_name(call.func) in _SINKS)

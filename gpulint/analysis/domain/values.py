@@ -106,6 +106,12 @@ class Value:
         return in_text_order(made)
 
     @property
+    def inside(self) -> tuple[Value, ...]:
+        """What is in it, as far as its parts are known: of a dict under whatever key."""
+        several = (one[1] if isinstance(one, tuple) else one for one in self.parts or ())
+        return tuple(one for one in several if isinstance(one, Value))
+
+    @property
     def is_moved(self) -> bool:
         """Whether it is on a GPU, whatever it is: most likely a tensor."""
         return self.kind == "unknown" and self.device == "cuda"

@@ -54,8 +54,7 @@ class Calling:
             found = self._method(base, func.attr, node, frame)
             if found is not None:
                 return found
-        target = self._evaluator.value_of(func, frame)
-        return self.of(target, node, frame)
+        return self.of(self._evaluator.value_of(func, frame), node, frame)
 
     def of(self, target: Value, node: ast.Call, frame: Frame) -> Value:
         """What calling a value gives."""
@@ -137,7 +136,8 @@ class Calling:
         row = self.made_by(target)
         given = self.all_given(node, frame)
         if row is not None and row.weights == "none":
-            size: Size = "scalar" if row.size == "loss" and self._reduces(target) else given.size
+            reduces = all(not isinstance(made, ast.Call) or _reduction(made) for made, _ in target.origins)
+            size: Size = "scalar" if row.size == "loss" and reduces else given.size
             found = Value("tensor", given.graph, given.device, size, UNSET, given.origins)
             return found.assuming(*given.assumptions)
         off = self._evaluator.grad_is_off(node, frame)
@@ -147,10 +147,6 @@ class Calling:
         on_gpu = any(one.device == "cuda" and one.kind in ("tensor", "unknown") for one in values)
         device: Device = "cuda" if on_gpu else "?"
         return Value("tensor", graph, device, "batch", origins=origins, assumptions=target.assumptions)
-
-    def _reduces(self, target: Value) -> bool:
-        """Whether a loss gives one number."""
-        return all(not isinstance(node, ast.Call) or _reduction(node) for node, _ in target.origins)
 
     def made_by(self, target: Value) -> Row | None:
         """The row of the library's constructor that made a network, where one did: of several, one with weights before one without."""
@@ -177,8 +173,7 @@ class Calling:
         if kind == "module":
             return self._of_module(base, name, node, frame)
         if kind == "class" and name == "apply" and self._is_operation(base.ref):
-            given = self.all_given(node, frame)
-            return given.but(kind="tensor", const=UNSET, parts=None, size="batch")
+            return self.all_given(node, frame).but(kind="tensor", const=UNSET, parts=None, size="batch")
         if kind == "library" and isinstance(base.ref, str):
             row = self._evaluator.table.own("class.methods", name)
             if row is not None and base.ref.rpartition(".")[2][:1].isupper():

@@ -150,8 +150,7 @@ def _is_one_sample(evaluator: Evaluator, node: Any, frame: Frame, depth: int = 4
 
 def is_tried_out(evaluator: Evaluator, run: Run) -> bool:
     """Whether all that a run is given is made up for its shape: zeros, ones, and what is as good."""
-    given = arguments(run.inner)
-    made = [filled(evaluator, one, run.where) for one in given]
+    made = [filled(evaluator, one, run.where) for one in arguments(run.inner)]
     even = ("alike", "draws evenly")
     return bool(made) and all(one is not None and not one.data and one.how in even for one in made)
 
@@ -189,6 +188,5 @@ def of_device(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
     given = [evaluator.value_of(one, run.where) for one in run.inner.args if not isinstance(one, ast.Starred)]
     if any(one.device == "cuda" for one in given) or goes_backward_by(evaluator, run.frame.function):
         return  # a framework sees to it, or what is on a GPU goes through no network that is not
-    where = moved_anywhere(evaluator, run.named, run.where)
-    if where.device == "host":
+    if moved_anywhere(evaluator, run.named, run.where).device == "host":
         yield left_open(Question.DEVICE, "nothing moves the network to a GPU")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -58,12 +57,11 @@ def _is_chosen_there(use: Use) -> bool:
 
 def outcome(evaluator: Evaluator, node: Any, frame: Frame, path: tuple[Any, ...] = ()) -> Outcome:
     """What becomes of the graph of what an expression gives, or of what is in it under a path."""
-    found = lambda: _sorted_out(evaluator, consumers(evaluator, node, frame, "graph", path))  # noqa: E731
-    return settled(evaluator, frame, ("outcome", node, path), found)  # type: ignore[no-any-return]
+    return settled(evaluator, frame, ("outcome", node, path), lambda: _outcome(evaluator, node, frame, path))  # type: ignore[no-any-return]
 
 
-def _sorted_out(evaluator: Evaluator, uses: Iterable[Use]) -> Outcome:
-    found = list(uses)
+def _outcome(evaluator: Evaluator, node: Any, frame: Frame, path: tuple[Any, ...]) -> Outcome:
+    found = consumers(evaluator, node, frame, "graph", path)
 
     def of(*roles: str) -> tuple[Use, ...]:
         return tuple(one for one in found if one.role in roles)
@@ -105,8 +103,7 @@ def steps(evaluator: Evaluator, use: Use) -> bool:
 
 def place_in(function: Function, node: Any, frame: Frame) -> Any:
     """Where a function gets to a node: the node itself, or the call that leads to it; None where it does not."""
-    ways = ((node, frame), *frame.chain())
-    return next((one for one, outer in ways if outer.function is function), None)
+    return next((one for one, outer in frame.leading_to(node) if outer.function is function), None)
 
 
 @dataclass(frozen=True, slots=True)

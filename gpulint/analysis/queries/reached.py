@@ -51,15 +51,12 @@ def reached(evaluator: Evaluator, function: Function, node: Any = None) -> Itera
 def _is_idle(evaluator: Evaluator, function: Function, depth: int, seen: set[Function]) -> bool:
     if function.is_module or function.decorators or function in seen or not depth:
         return False
-    name = function.name
-    if name.startswith(_CALLED_BY_OTHERS):
+    if function.name.startswith(_CALLED_BY_OTHERS):
         return False
     if named_otherwise(evaluator, function) or unseen_base(evaluator, function):
         return False
-    sites = evaluator.callers(function)
-    if not sites:
-        return True
-    return all(_is_idle(evaluator, site.frame.function, depth - 1, seen | {function}) for site in sites)
+    callers = (site.frame.function for site in evaluator.callers(function))
+    return all(_is_idle(evaluator, one, depth - 1, seen | {function}) for one in callers)
 
 
 def _is_never_built(evaluator: Evaluator, function: Function) -> bool:

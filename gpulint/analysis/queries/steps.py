@@ -140,5 +140,5 @@ class Steps:
 
 
 def _has_network(value: Value) -> bool:
-    parts = (value.parts or ()) if value.kind == "tuple" else ()
-    return value.kind in ("module", "parameter") or any(map(_has_network, parts))
+    inside = value.inside if value.kind == "tuple" else ()
+    return value.kind in ("module", "parameter") or any(map(_has_network, inside))

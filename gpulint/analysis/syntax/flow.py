@@ -642,36 +642,25 @@ class _Binder:
 
     def expression(self, node: Any) -> None:
         kind = node.__class__
-        if kind is ast.Constant:
-            return
         if kind is ast.Name:
             self.use(node.id, node)
-            return
-        if kind is ast.Call:
+        elif kind is ast.Call:
             self.call(node)
-            return
-        if kind is ast.Attribute or kind is ast.Subscript:
-            for child in children(node):
-                self.part(child, node)
-            key = key_of(node)
-            if key is not None:
-                self.use(key, node)
-            return
-        if kind in COMPREHENSIONS:
+        elif kind in COMPREHENSIONS:
             self.comprehension(node)
-            return
-        if kind is ast.Lambda:
+        elif kind is ast.Lambda:
             self.scoped(node, [(one.arg, one) for one in parameters(node)])
-            return
-        if kind is ast.NamedExpr:
+        elif kind is ast.NamedExpr:
             self.part(node.value, node)
             self.flow.parents[node.target] = node
             self.define(node.target.id, "assign", node.value, node.target)
-            return
-        if kind in (ast.Yield, ast.YieldFrom):
-            self.flow.yields.append(node)
-        for child in children(node):
-            self.part(child, node)
+        elif kind is not ast.Constant:
+            if kind in (ast.Yield, ast.YieldFrom):
+                self.flow.yields.append(node)
+            self.other(node)
+            key = key_of(node)
+            if key is not None:
+                self.use(key, node)
 
     def call(self, node: ast.Call) -> None:
         func = node.func

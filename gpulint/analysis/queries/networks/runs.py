@@ -42,8 +42,7 @@ class Run:
 def runs(evaluator: Evaluator, frame: Frame, parts: bool = False) -> tuple[Run, ...]:
     """The runs of a frame's function, in the order of the text; of a call below several, one for each network. `parts`: of a network's
     call of its own method those of its parts."""
-    found = lambda: tuple(_runs(evaluator, frame, parts))  # noqa: E731
-    return settled(evaluator, frame, (runs, parts), found)  # type: ignore[no-any-return]
+    return settled(evaluator, frame, (runs, parts), lambda: tuple(_runs(evaluator, frame, parts)))  # type: ignore[no-any-return]
 
 
 def _runs(evaluator: Evaluator, frame: Frame, parts: bool) -> Iterator[Run]:
@@ -104,10 +103,7 @@ def _parts(evaluator: Evaluator, value: Value) -> Iterator[Value]:
     yield value
     if value.kind in ("list", "dict"):
         yield evaluator.element(value.but(parts=None))
-    for one in value.parts or ():
-        inner = one[1] if isinstance(one, tuple) else one
-        if isinstance(inner, Value):
-            yield inner
+    yield from value.inside
 
 
 def is_of_module(evaluator: Evaluator, function: Function) -> bool:

@@ -26,10 +26,9 @@ def is_in_step(steps: Steps, evaluator: Evaluator, run: Run) -> bool:
 
 
 def _is_beside(steps: Steps, evaluator: Evaluator, function: Function, call: Any, depth: int) -> bool:
-    loops = function.flow.loops(call)
     if any(not one.within for one in steps_beside(steps, function, call)):
         return True
-    if loops or not depth:
+    if function.flow.loops(call) or not depth:
         return False
     sites = evaluator.callers(function)
     above = (_is_beside(steps, evaluator, one.frame.function, one.call, depth - 1) for one in sites)

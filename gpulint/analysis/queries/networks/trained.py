@@ -225,9 +225,8 @@ def switches_weights(evaluator: Evaluator, use: Use) -> bool | None:
 
 def of_unseen_package(evaluator: Evaluator, network: Value) -> bool:
     """Whether a network is made by what is not seen, which may have frozen it."""
-    made = evaluator.calling.made_by(network)
-    calls = [node for node, _ in network.origins if isinstance(node, ast.Call)]
-    return bool(calls) and made is None and network.ref is None
+    made = any(isinstance(node, ast.Call) for node, _ in network.origins)
+    return made and evaluator.calling.made_by(network) is None and network.ref is None
 
 
 # -- updates
@@ -310,8 +309,7 @@ def _of_framework(evaluator: Evaluator, frame: Frame) -> list[Update]:
 def _optimizers_in(evaluator: Evaluator, value: Value, depth: int = 3) -> Iterator[Value]:
     if value.kind == "optimizer":
         yield value
-    parts = value.parts if value.kind == "tuple" else [one for _, one in value.parts or ()]
-    inner = [*(parts or ()), *([evaluator.element(value)] if value.kind == "list" else [])]
+    inner = [*value.inside, *([evaluator.element(value)] if value.kind == "list" else [])]
     for one in inner if depth else ():
         yield from _optimizers_in(evaluator, one, depth - 1)
 
@@ -321,8 +319,7 @@ def _steps_with(evaluator: Evaluator, function: Function) -> list[Update]:
     if function.parent is None:
         return []
     outer = evaluator.root(function.parent)
-    calls = outer.flow.calls.get("step", ())
-    given = ((call, one) for call in calls for one in call.args)
+    given = ((call, one) for call in outer.flow.calls.get("step", ()) for one in call.args)
     those = dict.fromkeys(call for call, one in given if evaluator.value_of(one, outer).ref is function)
     return [own for call in those if (own := _own(evaluator, call, outer)) is not None]
 

@@ -150,8 +150,8 @@ def _is_kept(node: Any) -> bool:
 
 def runs_within(node: Any, frame: Frame, rounds: Round) -> bool:
     """Whether a node is evaluated in the rounds of a loop, itself or by a call there."""
-    places = ((node, frame), *frame.chain())
-    return any(where is rounds.frame and rounds.loop in where.flow.loops(one) for one, where in places)
+    ways = frame.leading_to(node)
+    return any(where is rounds.frame and rounds.loop in where.flow.loops(one) for one, where in ways)
 
 
 def _within_rounds(use: Use, owner: Owner, store: Store) -> bool:

@@ -215,8 +215,7 @@ def graph_in(evaluator: Evaluator, value: Value, depth: int = 3, added: bool = F
     if not depth:
         return ()
     if value.kind in ("tuple", "dict") and value.parts:
-        parts = value.parts if value.kind == "tuple" else tuple(one for _, one in value.parts)
-        found = tuple(inner for one in parts for inner in graph_in(evaluator, one, depth - 1))
+        found = tuple(inner for one in value.inside for inner in graph_in(evaluator, one, depth - 1))
         if value.kind == "dict":
             found += graph_in(evaluator, evaluator.element(value.but(parts=None)), depth - 1)
         return found
@@ -503,9 +502,8 @@ class Owner:
     @property
     def birth(self) -> Any:
         """The loop that makes it anew in each of its rounds; None where none does."""
-        loops = self.frame.flow.loops(self.at)
         filling = [one.loop for one in self.rounds if one.frame is self.frame]
-        return next((loop for loop in loops if loop not in filling), None)
+        return next((loop for loop in self.frame.flow.loops(self.at) if loop not in filling), None)
 
 
 def owner_of(
