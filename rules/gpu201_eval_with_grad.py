@@ -240,7 +240,7 @@ def _is_left_out(flow: Flow, guard: ast.Call, call: ast.Call) -> bool:
 
 def _is_told_below(asked: Asked, run: Run) -> bool:
     """Whether a function on the way to the network is told of all its calls at once."""
-    for node, frame in ((run.inner, run.where), *run.where.chain()):
+    for node, frame in run.where.leading_to(run.inner):
         if node is run.call:
             break
         if not is_of_module(asked.evaluator, frame.function) and _is_told(asked, node, frame):

@@ -172,7 +172,7 @@ def _answers(asked: Asked, one: _Deferred) -> Iterator[Answer]:
     evaluator, frame, flow = asked.evaluator, one.store.frame, one.store.frame.flow
     value = evaluator.value_of(one.store.value, frame)
     runs = [each for each in graph_calls(value) if forward_of(evaluator, *each) is not None]
-    ways = [((node, where), *where.chain()) for node, where in runs]
+    ways = [where.leading_to(node) for node, where in runs]
     if not runs:
         yield refuted(Question.GRAPH, "what is summed is not seen to have the graph of a network")
     if asked.steps.is_over_parts(one.loop, frame):

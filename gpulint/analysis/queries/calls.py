@@ -127,9 +127,7 @@ def done_within(
     return remembered(frame.memo, key, None, lambda: _done(evaluator, frame, does, loop, depth))  # type: ignore[no-any-return]
 
 
-def _done(
-    evaluator: Evaluator, frame: Frame, does: Collection[str], loop: Any, depth: int
-) -> ast.expr | None:
+def _done(evaluator: Evaluator, frame: Frame, does: Collection[str], loop: Any, depth: int) -> Any:
     flow = frame.flow
     says = depth or frame.function.words & evaluator.table.doing(does)
     for call in flow.every_call if says else ():

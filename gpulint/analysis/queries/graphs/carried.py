@@ -67,7 +67,7 @@ def _parts(given: list[Any]) -> Iterator[Any]:
 def _is_made_by(call: ast.Call, frame: Frame, value: Value) -> bool:
     """Whether a value has the graph of what a call, or what is called below it, has made."""
     made = [one for one in graph_of(value) if one[1] is not None]
-    places = (place for node, where in made for place in ((node, where), *where.chain()))
+    places = (place for node, where in made for place in where.leading_to(node))
     return any(one is call and where.function is frame.function for one, where in places)
 
 

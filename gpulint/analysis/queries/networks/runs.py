@@ -74,7 +74,7 @@ def _ran_below(evaluator: Evaluator, call: ast.Call, frame: Frame, parts: bool) 
         if one.graph is Graph.NONE or one.kind == "module":
             continue
         for node, where in sorted(one.origins, key=_written_at):
-            chain = [(node, where), *where.chain()] if where is not None else []
+            chain = where.leading_to(node) if where is not None else []
             at = chain.index((call, frame)) if (call, frame) in chain else 0
             found = (_ran(evaluator, each[0], each[1], parts) for each in reversed(chain[: at + 1]) if at)
             yield from islice(filter(None, found), 1)

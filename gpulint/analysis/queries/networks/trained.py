@@ -67,7 +67,7 @@ def last_switch(
         several += _switching(evaluator, uses)
     if not several:
         return None
-    for at, frame in ((place.at, place.frame), *place.frame.chain()):
+    for at, frame in place.frame.leading_to(place.at):
         here = replace(place, at=at, frame=frame)
         found = [one for use, off in several for one in _switched_before(evaluator, use, off, here)]
         if found:
