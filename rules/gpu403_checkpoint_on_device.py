@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from gpulint.analysis.queries.lifetime import lets_go, step_while_bound, unseen_step_while_bound
+from gpulint.analysis.queries.lifetime import is_last_of_module, lets_go, step_while_bound
 from gpulint.analysis.queries.loads import (
     Load,
     Loaded,
@@ -166,15 +166,12 @@ def _held(asked: Asked, what: Loaded) -> Answer:
                 return proven(Question.OUTLIVES, f"`{definition.key}` keeps it as long as the object lives")
             gone = refuted(Question.OUTLIVES, f"`{definition.key}` lets go of it again", let_go)
             continue
-        event = step_while_bound(asked.steps, definition, frame)
-        networks = (one.value for one in what.networks if event is None)
-        unseen = (unseen_step_while_bound(asked.evaluator, definition, frame, one) for one in networks)
-        at = event.node if event is not None else next((one for one in unseen if one is not None), None)
+        networks = [one.value for one in what.networks]
+        at = step_while_bound(asked.steps, asked.evaluator, definition, frame, networks)
         if at is not None:
             clause = f"`{definition.key}` keeps it while steps run"
             return proven(Question.OUTLIVES, clause, at, asked.path_of(at))
-        deleted = any(one.kind == "delete" for one in frame.flow.definitions[definition.key])
-        if function.is_module and what.optimizers and what.networks and not deleted:
+        if networks and is_last_of_module(definition, frame):
             clause = f"`{definition.key}` of the module keeps it as long as the program runs"
             return proven(Question.OUTLIVES, clause)
     return gone or left_open(Question.OUTLIVES, "no step is seen to run before it is let go of")
@@ -185,8 +182,8 @@ def _placed(asked: Asked, load: Load, what: Loaded, matters: bool, saved: bool) 
     found = []
     for one in what.networks:
         name = ast.unparse(one.owner)
-        before = placed(asked.evaluator, one.owner, one.use.frame)
-        after = moved_anywhere(asked.evaluator, one.owner, one.use.frame)
+        before = placed(asked.evaluator, one.owner, one.frame)
+        after = moved_anywhere(asked.evaluator, one.owner, one.frame)
         found.append((name, before if before.device != "?" else after, after))
     there = [name for name, _, after in found if after.device == "cuda"]
     moved = [name for name, _, after in found if after.how == "moved" and after.device == "?"]
@@ -236,8 +233,8 @@ def _is_part(asked: Asked, one: Restored) -> bool:
     """Whether what is restored is an attribute of a network: `net.base`."""
     if not isinstance(one.owner, ast.Attribute) or one.owner.attr == "module":
         return False
-    base = asked.evaluator.value_of(one.owner.value, one.use.frame)
-    return base.kind == "module" and ast.unparse(one.owner.value) != one.use.frame.function.self_name
+    base = asked.evaluator.value_of(one.owner.value, one.frame)
+    return base.kind == "module" and ast.unparse(one.owner.value) != one.frame.function.self_name
 
 
 def _report(asked: Asked, load: Load, what: Loaded, answers: tuple[Answer, ...]) -> Report:

@@ -46,10 +46,12 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """A `load_state_dict` that is given what is loaded, or an entry of it: of what `owner` gives."""
+    """What is loaded, or an entry of it, goes into what `owner` gives in `frame`: by its `load_state_dict`, or tensor by tensor into those of
+    its weights."""
 
     use: Use
     owner: Any
+    frame: Frame
     value: Value
     assigns: bool
 
@@ -145,12 +147,23 @@ def loaded(evaluator: Evaluator, load: Load) -> Loaded:
 
 
 def _restores(use: Use) -> bool:
-    return use.role == "given" and called_on(use.node, "load_state_dict") is not None
+    by_tensor = use.row is not None and use.row.does == "copies into"
+    return by_tensor or (use.role == "given" and called_on(use.node, "load_state_dict") is not None)
 
 
 def _restored(evaluator: Evaluator, use: Use) -> Restored:
-    owner = use.node.func.value
-    return Restored(use, owner, evaluator.value_of(owner, use.frame), assigns(evaluator, use.node, use.frame))
+    owner, frame = use.node.func.value, use.frame
+    if use.row is not None and use.row.does == "copies into":
+        owner, frame = _network_of(evaluator, owner, frame)
+    return Restored(
+        use, owner, frame, evaluator.value_of(owner, frame), assigns(evaluator, use.node, use.frame)
+    )
+
+
+def _network_of(evaluator: Evaluator, tensor: Any, frame: Frame) -> tuple[Any, Frame]:
+    """The network that a tensor is one of the weights of, `p` of `for p in net.parameters()`; the tensor where none is seen."""
+    made = made_of(evaluator, tensor, frame)
+    return next((one for one in made if evaluator.value_of(*one).kind == "module"), (tensor, frame))
 
 
 def assigns(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:
