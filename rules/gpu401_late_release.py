@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,6 +22,7 @@ from gpulint.rule import Claimed, Cost, Insert, Remove, Repair, Replace, Report,
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
+    from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.project.file import Function
     from gpulint.analysis.syntax.flow import Definition
 
@@ -113,16 +114,18 @@ class LateReleaseRule(Rule):
 
 @dataclass(frozen=True, slots=True)
 class _Late:
-    """What a forward gives, under `names`: `last` is the statement that needs it last, `peak` the backward through it, or the forward itself,
-    which the next round runs; `freed` are statements that delete the names after that."""
+    """What a forward gives, or the part of it under `path`, by its `names`: `last` is the statement that needs it last, `peak` the backward
+    through it, or the forward itself, which the next round runs; `freed` are statements that delete the names after that."""
 
     forward: Forward
+    path: tuple[Any, ...]
     names: tuple[str, ...]
     uses: list[Use]
     last: Any
     peak: ast.Call
     freed: list[Any]
-    gives_loss: bool = False
+    gives_loss: bool
+    is_read: bool
 
 
 def _late(asked: Asked, forward: Forward, made: Definition) -> _Late | None:
@@ -140,13 +143,14 @@ def _late(asked: Asked, forward: Forward, made: Definition) -> _Late | None:
     names = (one for one in ast.walk(peak) if isinstance(one, ast.expr))
     loss = {one for name in names for one in flow.reaching(name)}
     owners = [made, *(one.owner for one in uses if one.role == "bound" and one.frame is frame)]
-    owners = [one for one in dict.fromkeys(owners) if one not in loss]
+    owners = [one for one in dict.fromkeys(owners) if one not in loss and _lasts(one, forward, peak)]
     read = [(flow.statement_of(use), use) for one in owners for use in flow.uses_of(one)]
     freed = [statement for statement, _ in read if isinstance(statement, ast.Delete)]
     needed = [statement for statement, _ in read if statement not in freed]
-    if made in loss or not needed or any(one.kind != "assign" for one in owners):
+    unread = not (needed or made.path)
+    if not owners or made in loss or unread or any(one.kind != "assign" for one in owners):
         return None
-    last = max(needed, key=order.__getitem__)
+    last = max(needed, key=order.__getitem__, default=made.statement)
     first, end = order[made.statement], order[flow.statement_of(peak)]
     ends = end if end > first else max(order.values()) + 1
     in_time = all(first < order[one] < ends for one in needed) and all(order[one] > ends for one in freed)
@@ -156,11 +160,22 @@ def _late(asked: Asked, forward: Forward, made: Definition) -> _Late | None:
         return None
     near = [made.value, *(flow.parents.get(use) for statement, use in read if statement not in freed)]
     given = keyword(forward.call, "labels") is not None
+    if given and made.path[:1] == (0,) and _is_dense(asked, forward):
+        return None  # its loss
     gives_loss = given or any(isinstance(one, ast.Attribute) and one.attr in ("loss", "item") for one in near)
-    if all(_is_loss_of(one, given) for one in near[1:]):
+    if near[1:] and all(_is_loss_of(one, given) for one in near[1:]):
         uses = []  # what becomes of its loss is nothing that its scores go through
     keys = tuple(dict.fromkeys(one.key for one in owners))
-    return _Late(forward, keys, uses, last, peak, freed, gives_loss)
+    return _Late(forward, made.path, keys, uses, last, peak, freed, gives_loss, bool(needed))
+
+
+def _lasts(made: Definition, forward: Forward, peak: ast.Call) -> bool:
+    """Whether nothing else is given the name before the peak."""
+    flow = forward.frame.flow
+    own = [one for one in flow.definitions[made.key] if one.statement is made.statement]
+    if own[-1] is not made:
+        return False  # `_, x, _ = …`
+    return flow.holds_from_before(made) if peak is forward.call else flow.holds_at(made, flow.statement_of(peak))
 
 
 def _is_loss_of(node: Any, first: bool) -> bool:
@@ -189,7 +204,9 @@ def _is_below(use: Use, forward: Forward) -> bool:
 
 
 def _answers(asked: Asked, late: _Late) -> Iterator[Answer]:
-    yield from _size(asked, late)
+    given = list(_given_in(asked, late))
+    late = replace(late, uses=[*late.uses, *_uses_inside(asked, given)])
+    yield from _size(asked, late, given)
     runs = runs_of(asked.evaluator, late.forward.call, late.forward.frame)
     if late.peak is not late.forward.call:
         yield from _saved(asked, late)
@@ -202,8 +219,8 @@ def _answers(asked: Asked, late: _Late) -> Iterator[Answer]:
     yield from reached(asked.evaluator, late.forward.frame.function, late.forward.call)
 
 
-def _size(asked: Asked, late: _Late) -> Iterator[Answer]:
-    layers = list(_last_layers(asked, late.forward))
+def _size(asked: Asked, late: _Late, given_in: list[tuple[Any, Frame]]) -> Iterator[Answer]:
+    layers = [layer for one in given_in for layer in _last_layers(asked, *one)]
     if _is_dense(asked, late.forward) or any(pictures for pictures, _ in layers):
         yield proven(Question.SIZE, "the network gives scores for each position, or for each pixel")
         return
@@ -281,26 +298,45 @@ def _laid_out(
             node = argument(node, 0, "input")
 
 
-def _last_layers(asked: Asked, forward: Forward) -> Iterator[tuple[bool, int | None]]:
-    """The layers that give what a network of the project gives, where nothing else does: whether each is one for pictures, and how many
+def _given_in(asked: Asked, late: _Late) -> Iterator[tuple[Any, Frame]]:
+    """What a network of the project gives under the names, as its own forward spells it."""
+    evaluator, forward = asked.evaluator, late.forward
+    method = evaluator.method(forward.network.ref, "forward")
+    inner = (
+        evaluator.enter(method, forward.call, forward.frame, forward.network) if method is not None else None
+    )
+    for returned in inner.flow.returns if inner is not None else ():
+        parts = [returned.value]
+        for index in late.path or (slice(None),):
+            tuples = [one.elts for one in parts if isinstance(one, ast.Tuple)]
+            parts = [] if late.path else [one for one in parts if not isinstance(one, ast.Tuple)]
+            wanted = index if isinstance(index, slice) else slice(index, index + 1 or None)
+            parts += [one for elements in tuples for one in elements[wanted]]
+        yield from ((one, inner) for one in parts if not evaluator.is_dead(returned, inner))
+
+
+def _uses_inside(asked: Asked, given: list[tuple[Any, Frame]]) -> Iterator[Use]:
+    """What the network itself does with what it gives: it works out the loss."""
+    for node, frame in given:
+        for made in frame.flow.reaching(node) if isinstance(node, ast.Name) else ():
+            uses = consumers_of_definition(asked.evaluator, made, frame, "storage")
+            yield from (one for one in uses if frame in one.frame.around and one.role not in _KEPT)
+
+
+def _last_layers(asked: Asked, node: Any, frame: Frame) -> Iterator[tuple[bool, int | None]]:
+    """The layers that make what a network of the project gives, where nothing else does: whether each is one for pictures, and how many
     numbers it gives."""
-    evaluator, network = asked.evaluator, forward.network
-    method = evaluator.method(network.ref, "forward")
-    inner = evaluator.enter(method, forward.call, forward.frame, network) if method is not None else None
-    if inner is None:
-        return
-    for given in inner.flow.returns:
-        value: Any = given.value.elts[0] if isinstance(given.value, ast.Tuple) else given.value
-        made = [one.value for one in inner.flow.reaching(value)] if isinstance(value, ast.Name) else [value]
-        for one in made:
-            layer = evaluator.value_of(one.func, inner) if isinstance(one, ast.Call) else UNKNOWN
-            row = evaluator.calling.made_by(layer)
-            if row is None or row.size == "loss":
-                return
-            for call, frame in layer.calls:
-                width = argument(call, 1, "out_features")
-                const = evaluator.value_of(width, frame).const if width is not None else None
-                yield row.weights == "pictures", const if isinstance(const, int) else None
+    evaluator = asked.evaluator
+    made = [one.value for one in frame.flow.reaching(node)] if isinstance(node, ast.Name) else [node]
+    for one in made:
+        layer = evaluator.value_of(one.func, frame) if isinstance(one, ast.Call) else UNKNOWN
+        row = evaluator.calling.made_by(layer)
+        if row is None or row.size == "loss":
+            return
+        for call, where in layer.calls:
+            width = argument(call, 1, "out_features")
+            const = evaluator.value_of(width, where).const if width is not None else None
+            yield row.weights == "pictures", const if isinstance(const, int) else None
 
 
 def _saved(asked: Asked, late: _Late) -> Iterator[Answer]:
@@ -309,11 +345,20 @@ def _saved(asked: Asked, late: _Late) -> Iterator[Answer]:
         saves = _loss(asked, use)
         if saves == "input":
             yield refuted(Question.BACKWARD, "the loss saves what it is given for its backward", use.node)
+        if _is_layer(asked, use):
+            yield refuted(Question.BACKWARD, "a layer saves what it is given for its backward", use.node)
         keeps = use.role == "computed" and (use.row is None or use.row.graph == "keeps")
         if not saves and (use.role == "given" or keeps):
             clause = "whether the loss itself keeps them for its backward is not in sight"
             yield left_open(Question.BACKWARD, clause)
             return
+
+
+def _is_layer(asked: Asked, use: Use) -> bool:
+    """Whether a layer with weights is given the scores."""
+    func = asked.evaluator.value_of(use.node.func, use.frame) if use.role == "given" else UNKNOWN
+    row = asked.evaluator.calling.made_by(func) if func.kind == "module" else None
+    return row is not None and row.weights not in ("", "none")
 
 
 # -- report
@@ -329,9 +374,10 @@ def _report(asked: Asked, late: _Late) -> Report:
         else "42 % of an evaluation's peak, 1.16 GiB against 683 MiB for a 4-layer language model; H200, torch 2.11"
     )
     end = f"deleted on line {late.freed[0].lineno}, after the peak" if late.freed else "rebound"
+    what = f"{names} {are} used here for the last time" if late.is_read else f"{names} {are} read by nothing"
     return Report(
         late.last,
-        f"{names} {are} used here for the last time but {stay} alive through {'backward' if by_backward else 'the next forward'}",
+        f"{what} but {stay} alive through {'backward' if by_backward else 'the next forward'}",
         f"a large output by its use, and nothing reads it again before its name is {end}",
         Cost("the output's own bytes, at the peak", figure),
         repair=lambda: _repair(asked, late),

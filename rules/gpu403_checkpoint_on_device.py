@@ -171,10 +171,15 @@ def _held(asked: Asked, what: Loaded) -> Answer:
         if at is not None:
             clause = f"`{definition.key}` keeps it while steps run"
             return proven(Question.OUTLIVES, clause, at, asked.path_of(at))
-        if networks and is_last_of_module(definition, frame):
+        to_run = what.optimizers or any(_is_moved(asked, one) for one in what.networks)
+        if networks and to_run and is_last_of_module(definition, frame):
             clause = f"`{definition.key}` of the module keeps it as long as the program runs"
             return proven(Question.OUTLIVES, clause)
     return gone or left_open(Question.OUTLIVES, "no step is seen to run before it is let go of")
+
+
+def _is_moved(asked: Asked, one: Restored) -> bool:
+    return moved_anywhere(asked.evaluator, one.owner, one.frame).how == "moved"
 
 
 def _placed(asked: Asked, load: Load, what: Loaded, matters: bool, saved: bool) -> Iterator[Answer]:
