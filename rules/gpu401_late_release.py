@@ -306,13 +306,18 @@ def _given_in(asked: Asked, late: _Late) -> Iterator[tuple[Any, Frame]]:
         evaluator.enter(method, forward.call, forward.frame, forward.network) if method is not None else None
     )
     for returned in inner.flow.returns if inner is not None else ():
-        parts = [returned.value]
-        for index in late.path or (slice(None),):
-            tuples = [one.elts for one in parts if isinstance(one, ast.Tuple)]
-            parts = [] if late.path else [one for one in parts if not isinstance(one, ast.Tuple)]
-            wanted = index if isinstance(index, slice) else slice(index, index + 1 or None)
-            parts += [one for elements in tuples for one in elements[wanted]]
-        yield from ((one, inner) for one in parts if not evaluator.is_dead(returned, inner))
+        if not evaluator.is_dead(returned, inner):
+            yield from ((one, inner) for one in _parts(returned.value, late.path))
+
+
+def _parts(node: Any, path: tuple[Any, ...]) -> Iterator[Any]:
+    """The expressions under a path in tuples, those in a tuple one by one."""
+    if isinstance(node, ast.Tuple):
+        at = path[0] if path else slice(None)
+        inside = node.elts[at if isinstance(at, slice) else slice(at, at + 1 or None)]
+        yield from (part for one in inside for part in _parts(one, path[1:]))
+    elif node is not None and not path:
+        yield node
 
 
 def _uses_inside(asked: Asked, given: list[tuple[Any, Frame]]) -> Iterator[Use]:

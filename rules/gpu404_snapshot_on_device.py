@@ -98,7 +98,7 @@ class SnapshotOnDevice(Rule):
     name = "snapshot-on-device"
     severity = Severity.WARNING
     runtime_claim = Claim("growth", device_only=True)
-    triggers = ((b"state_dict()", b"deepcopy"), (b"deepcopy", b"clone()", b"load_state_dict", b"save("))
+    triggers = ((b"state_dict()", b"deepcopy", b"parameters"), (b"deepcopy", b"clone()", b"load_state_dict", b"save("))
     doubts = True
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
@@ -145,7 +145,7 @@ def _of_copy(asked: Asked, copy: Copy, what: Fate) -> Iterator[Answer]:
 
 def _seen(copy: Copy) -> Iterator[Answer]:
     """What leaves it open whether a state dict is a network's."""
-    if copy.network.kind != "module":
+    if copy.network.kind not in ("module", "parameters"):
         yield left_open(Question.TENSOR, f"what `{ast.unparse(copy.source)}` is, the code does not show")
     yield from (left_open(Question.TENSOR, one.clause) for one in copy.network.assumptions)
 

@@ -129,7 +129,7 @@ def _place(call: ast.Call, location: Any, frame: Frame) -> Any:
 def loaded(evaluator: Evaluator, load: Load) -> Loaded:
     """What becomes of what is loaded, under whatever name and in whatever function."""
     uses = consumers(evaluator, load.call, load.frame, "storage")
-    restored = tuple(_restored(evaluator, one) for one in uses if _restores(one))
+    restored = tuple(_restored(evaluator, one) for one in uses if restores(one))
     parts = {id(one.use) for one in restored}
     itself = (one for one in consumers(evaluator, load.call, load.frame, "object") if not one.path)
     whole = {one.owner for one in itself if one.role == "bound" and one.owner.kind in ("assign", "parameter")}
@@ -146,7 +146,8 @@ def loaded(evaluator: Evaluator, load: Load) -> Loaded:
     return Loaded(restored, bound, adopted, other, returned, entries, piled)
 
 
-def _restores(use: Use) -> bool:
+def restores(use: Use) -> bool:
+    """Whether a use copies what it is given: into a network or optimizer, or into one of their tensors."""
     by_tensor = use.row is not None and use.row.does == "copies into"
     return by_tensor or (use.role == "given" and called_on(use.node, "load_state_dict") is not None)
 
@@ -175,7 +176,7 @@ def assigns(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:
 def _is_restored_entry(evaluator: Evaluator, use: Use) -> bool:
     """Whether a name stands for an entry that is restored: the states of a network, not a number."""
     bound = use.owner.kind == "assign"
-    return bound and any(map(_restores, consumers_of_definition(evaluator, use.owner, use.frame, "storage")))
+    return bound and any(map(restores, consumers_of_definition(evaluator, use.owner, use.frame, "storage")))
 
 
 def _is_taken_from(flow: Any, node: Any) -> bool:
