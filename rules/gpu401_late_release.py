@@ -163,8 +163,7 @@ def _late(asked: Asked, forward: Forward, made: Definition) -> _Late | None:
     if given and made.path[:1] == (0,) and _is_dense(asked, forward):
         return None  # its loss
     gives_loss = given or any(isinstance(one, ast.Attribute) and one.attr in ("loss", "item") for one in near)
-    if near[1:] and all(_is_loss_of(one, given) for one in near[1:]):
-        uses = []  # what becomes of its loss is nothing that its scores go through
+    uses = list(_uses_of(asked, made, frame, given))
     keys = tuple(dict.fromkeys(one.key for one in owners))
     return _Late(forward, made.path, keys, uses, last, peak, freed, gives_loss, bool(needed))
 
@@ -323,9 +322,18 @@ def _parts(node: Any, path: tuple[Any, ...]) -> Iterator[Any]:
 def _uses_inside(asked: Asked, given: list[tuple[Any, Frame]]) -> Iterator[Use]:
     """What the network itself does with what it gives: it works out the loss."""
     for node, frame in given:
-        for made in frame.flow.reaching(node) if isinstance(node, ast.Name) else ():
-            uses = consumers_of_definition(asked.evaluator, made, frame, "storage")
-            yield from (one for one in uses if frame in one.frame.around and one.role not in _KEPT)
+        for made in frame.flow.reaching(node):
+            if made.kind == "assign":
+                uses = _uses_of(asked, made, frame)
+                yield from (one for one in uses if frame in one.frame.around and one.role not in _KEPT)
+
+
+def _uses_of(asked: Asked, made: Definition, frame: Frame, first: bool = False) -> Iterator[Use]:
+    """What is done with what a name is given: not with the loss in it, nor in the next round of a loop, where the name has been given more."""
+    flow, at = frame.flow, frame.flow.order[made.statement]
+    for node in flow.uses_of(made):
+        if flow.order[flow.statement_of(node)] > at and not _is_loss_of(flow.parents[node], first):
+            yield from consumers(asked.evaluator, node, frame, "storage")
 
 
 def _last_layers(asked: Asked, node: Any, frame: Frame) -> Iterator[tuple[bool, int | None]]:
