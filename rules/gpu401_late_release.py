@@ -14,6 +14,7 @@ from gpulint.analysis.queries.graphs.backwards import backwards
 from gpulint.analysis.queries.networks.forwards import Forward, forwards
 from gpulint.analysis.queries.networks.runs import runs_of
 from gpulint.analysis.queries.reached import reached
+from gpulint.analysis.queries.stores.on_device import gives_dense
 from gpulint.analysis.syntax.nodes import argument, called_on, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
@@ -174,7 +175,9 @@ def _lasts(made: Definition, forward: Forward, peak: ast.Call) -> bool:
     own = [one for one in flow.definitions[made.key] if one.statement is made.statement]
     if own[-1] is not made:
         return False  # `_, x, _ = …`
-    return flow.holds_from_before(made) if peak is forward.call else flow.holds_at(made, flow.statement_of(peak))
+    return (
+        flow.holds_from_before(made) if peak is forward.call else flow.holds_at(made, flow.statement_of(peak))
+    )
 
 
 def _is_loss_of(node: Any, first: bool) -> bool:
@@ -240,15 +243,15 @@ def _size(asked: Asked, late: _Late, given_in: list[tuple[Any, Frame]]) -> Itera
 
 
 def _is_dense(asked: Asked, forward: Forward) -> bool:
-    """Whether a library makes the network, which is called as a whole, for scores of each position."""
+    """Whether a network gives scores of each position, and is called as a whole."""
     base = getattr(forward.expression, "value", None)
     whole = asked.evaluator.value_of(base, forward.frame) if base is not None else UNKNOWN
-    if forward.expression is not forward.call.func or (whole.kind == "module" and whole.ref is None):
-        return False
-    made = ((one, frame) for call, frame in forward.network.calls for one in (call.func, called_on(call)))
-    values = (asked.evaluator.value_of(*one) for one in made if one[0] is not None)
-    rows = (asked.evaluator.table.function(one.ref) for one in values)
-    return any(row is not None and row.size == "dense" for row in rows)
+    is_part = whole.kind == "module" and whole.ref is None
+    return (
+        forward.expression is forward.call.func
+        and not is_part
+        and gives_dense(asked.evaluator, forward.network, many=True)
+    )
 
 
 def _labels_positions(call: ast.Call) -> bool:

@@ -98,7 +98,10 @@ class SnapshotOnDevice(Rule):
     name = "snapshot-on-device"
     severity = Severity.WARNING
     runtime_claim = Claim("growth", device_only=True)
-    triggers = ((b"state_dict()", b"deepcopy", b"parameters"), (b"deepcopy", b"clone()", b"load_state_dict", b"save("))
+    triggers = (
+        (b"state_dict()", b"deepcopy", b"parameters"),
+        (b"deepcopy", b"clone()", b"load_state_dict", b"save("),
+    )
     doubts = True
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:

@@ -90,7 +90,9 @@ def _cloned(whole: ast.DictComp | ast.ListComp) -> Any:
     made = whole.elt if isinstance(whole, ast.ListComp) else whole.value
     cloned = called_on(called_on(made, "detach") or made, "clone")
     inner = cloned
-    while inner is not None and (on := called_on(inner, "detach") or (getattr(inner, "attr", "") == "data" and inner.value)):
+    while inner is not None and (
+        on := called_on(inner, "detach") or (getattr(inner, "attr", "") == "data" and inner.value)
+    ):
         inner = on
     return cloned if isinstance(inner, ast.Name) else None
 
