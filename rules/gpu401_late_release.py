@@ -37,7 +37,8 @@ class LateReleaseRule(Rule):
     """
     ## What it does
     Finds large outputs that nobody needs any more but that stay bound while the peak is reached: logits kept through
-    `backward()`, or an evaluation's logits kept through the next forward.
+    `backward()`, or an evaluation's logits kept through the next forward; also a part of what a network gives that nobody reads, such as the
+    logits beside the loss, or what goes by the name `_`.
 
     With a doubt it also tells of scores for each position whose number the code does not say, and where it is not seen what the
     loss saves.
@@ -47,7 +48,8 @@ class LateReleaseRule(Rule):
     tensor of the step, and cross-entropy does not need them for its backward: it saved their log-softmax.
 
     It is reported only where the code shows that the value is large (scores for each position or pixel, by the network that
-    gives them or as they are laid out for the loss), that its last use comes before the peak, and that nothing else keeps it. `del` at the end of the loop's body gains nothing: the peak is over, and it is reported like a name that
+    gives them or as they are laid out for the loss, there or in the network itself), that its last use comes before the peak, and that nothing else
+    keeps it, such as a layer that has saved it for its backward. `del` at the end of the loop's body gains nothing: the peak is over, and it is reported like a name that
     stays bound.
 
     ## What it costs

@@ -3,8 +3,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from gpulint.analysis.queries.calls import leading_to
 from gpulint.analysis.queries.lifetime import is_last_of_module, lets_go, step_while_bound
 from gpulint.analysis.queries.loads import (
     Load,
@@ -12,7 +13,6 @@ from gpulint.analysis.queries.loads import (
     Optimizer,
     Restored,
     checkpoint_matters,
-    files_around,
     loaded,
     loads,
     made_elsewhere,
@@ -31,16 +31,18 @@ if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.project.file import File
 
+_CALLERS: Final = 12  # functions that lead to a load
+
 
 class CheckpointOnDevice(Rule):
     """
     ## What it does
     Finds `torch.load` of a training checkpoint without `map_location`, with a CUDA device as such, or with a place that is None
-    wherever there is CUDA. Only what ends in `load_state_dict` is reported, under whatever name and in whatever function it gets
-    there, and only where a network of the program goes to a GPU.
+    wherever there is CUDA. Only what ends in `load_state_dict`, or is copied tensor by tensor into weights, is reported, under whatever name
+    and in whatever function it gets there, and only where a network of the program goes to a GPU.
 
-    Without a doubt it tells of a checkpoint that a name, an attribute or a list keeps while steps run, here or in a caller, and that
-    is large: the weights of a network that is seen to have ten million, or those of a smaller one with an optimizer's state, which
+    Without a doubt it tells of a checkpoint that a name, an attribute or a list keeps while steps run, here, in a caller, or in a function that
+    is handed to a library, or that a name of a script's own module keeps beside a network on the GPU, and that is large: the weights of a network that is seen to have ten million, or those of a smaller one with an optimizer's state, which
     is twice as much; and of one that each of several processes brings back to the same GPU. That its tensors were on a GPU it takes
     from what the program saves, or from the entries of the file. Most others are small, or are let go of before training begins:
     of 110 findings of this rule, read in repositories that nobody had seen before, 20 were worth mending.
@@ -86,7 +88,7 @@ class CheckpointOnDevice(Rule):
     ```
 
     ## Fix safety
-    Safe where all that is loaded goes into `load_state_dict`, which copies to the device of the model, or is a number.
+    Safe where all that is loaded goes into `load_state_dict` or `copy_`, which copy to the device of the model, or is a number.
     Unsafe otherwise: what reads a tensor of the checkpoint gets it on the CPU; and where a class of the program has a
     `load_state_dict` of its own, which may keep what it is given. Nothing is offered where a condition chooses the place.
     """
@@ -134,7 +136,8 @@ def _answers(asked: Asked, load: Load, what: Loaded) -> Iterator[Answer]:
     elsewhere = made_elsewhere(asked.evaluator, load)
     if elsewhere is not None:
         yield refuted(Question.DEVICE, "the file is not one that a training has written", elsewhere)
-    program: Iterable[File] = files_around(asked.evaluator, load.frame.function)
+    around = leading_to(asked.evaluator, load.frame.function, _CALLERS)
+    program: Iterable[File] = dict.fromkeys(one.file for one in around)
     if matters:
         program = asked.program.searched("state_dict", asked.file)
     as_they_are, from_host = saved_states(asked.evaluator, program)

@@ -31,9 +31,9 @@ _LEAVES = (ast.Break, ast.Return, ast.Raise)
 class SnapshotOnDevice(Rule):
     """
     ## What it does
-    Finds copies of a model's weights that are kept on the GPU: `copy.deepcopy(model.state_dict())`, or a dict of
-    clones. Copies whose entries the program reads one by one, as averages of weights do, are not reported, but for a list that
-    gets one more in each round. It also says where `best = model.state_dict()`, or a list of them, is taken for a copy and put back into
+    Finds copies of a model's weights that are kept on the GPU: `copy.deepcopy(model.state_dict())`, or a dict or list of
+    clones, of the state dict or of the parameters, which are put back at once or by `copy_` one by one. Copies whose entries the program computes
+    with, as averages of weights do, are not reported, but for a list that gets one more in each round. It also says where `best = model.state_dict()`, or a list of them, is taken for a copy and put back into
     the same model, or saved after the loop that trains on: that dict shows the weights of every later moment, so what is loaded or
     saved are the last ones. This is an error: the program computes something else than it says.
 

@@ -13,7 +13,7 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import File, Function
 from gpulint.analysis.queries.loads import is_saved, restores
-from gpulint.analysis.syntax.nodes import arguments, called_on, key_of, last_name
+from gpulint.analysis.syntax.nodes import arguments, called_on, key_of, last_name, names_in
 
 What = Literal["deepcopy", "clone", "network", "alias"]
 # What is done to a network that is not run by it; a moving average writes into its parameters.
@@ -160,13 +160,13 @@ def _piles_up(copy: Copy, use: Use) -> bool:
     if not loops or use.frame is not copy.frame:
         return bool(loops)
     target = getattr(loops[0], "target", None)
-    rounds = _names_in(target) if target is not None else set()
-    if rounds & _names_in(copy.source):
+    rounds = names_in(target) if target is not None else set()
+    if rounds & names_in(copy.source):
         return False  # one of each network
     statement = flow.statement_of(use.node)
     if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
         index = statement.targets[0].slice
-        if any(isinstance(one, ast.Mod) for one in ast.walk(index)) or not rounds & _names_in(index):
+        if any(isinstance(one, ast.Mod) for one in ast.walk(index)) or not rounds & names_in(index):
             return False
         return not any(flow.calls_on({key_of(statement.targets[0].value)}, "pop", "popitem", "clear"))
     return True
@@ -174,10 +174,10 @@ def _piles_up(copy: Copy, use: Use) -> bool:
 
 def _updates_itself(use: Use) -> bool:
     """Whether weights are read to give them their own next value: `old[key].copy_(old[key] * decay + …)`."""
-    own = _names_in(use.node)
+    own = names_in(use.node)
     calls = (one for one in use.frame.flow.ancestors(use.node) if called_on(one) is not None)
     written = next((called_on(one) for one in calls if last_name(one.func).endswith("_")), None)
-    return written is not None and bool(own & _names_in(written))
+    return written is not None and bool(own & names_in(written))
 
 
 def _needs_it_there(use: Use) -> bool:
@@ -197,8 +197,3 @@ def changed_between(copy: Copy) -> Any:
     at = flow.order.get(flow.statement_of(copy.node), 0)
     given = (one for one in flow.definitions.get(key_of(copy.source) or "", ()) if one.kind == "assign")
     return next((one.node for one in given if flow.order.get(one.statement, 0) > at), None)
-
-
-def _names_in(node: Any) -> set[str]:
-    """The names that an expression reads."""
-    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}

@@ -44,14 +44,15 @@ def step_while_bound(
 def _may_run_steps(
     steps: Steps, evaluator: Evaluator, call: ast.Call, frame: Frame, networks: list[Value]
 ) -> bool:
-    """Whether a call is of what is not seen, and runs steps: it is given a function that does, a network and an optimizer in a loop, or trains
-    by its library."""
+    """Whether a call is of what is not seen, and runs steps: it is given a function that does, a network with a loader, or with an optimizer in
+    a loop, or trains by its library."""
     func = evaluator.value_of(call.func, frame)
     if func.kind != "unknown" and (func.kind != "library" or "." not in str(func.ref)):
         return False
     given = [evaluator.value_of(one, frame) for one in arguments(call)]
     own = [one for one in given if one.kind == "module"]
-    looped = bool(own and frame.flow.loops(call)) and any(one.kind == "optimizer" for one in given)
+    kinds = {one.kind for one in given}
+    looped = bool(own) and ("loader" in kinds or ("optimizer" in kinds and bool(frame.flow.loops(call))))
     if looped or any(one.function is not None and steps.of(one.function) for one in given):
         return True
     base = evaluator.value_of(called_on(call) or call.func, frame)

@@ -12,9 +12,8 @@ from gpulint.analysis.evaluate.consumers import Use, consumers, consumers_of_def
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.evaluate.weights import LARGE, SMALL, weight
-from gpulint.analysis.project.file import File, Function
+from gpulint.analysis.project.file import File
 from gpulint.analysis.queries.amounts import said
-from gpulint.analysis.queries.calls import leading_to
 from gpulint.analysis.queries.networks.behind import made_of
 from gpulint.analysis.queries.networks.placed import set_device
 from gpulint.analysis.syntax.flow import Definition
@@ -23,7 +22,6 @@ from gpulint.answers import Answer, Question, Verdict, left_open, minor, proven,
 
 Optimizer = Literal["restored", "saved", ""]  # whose state is in a checkpoint, and what says so
 
-_CALLERS = 12  # that are looked at
 _OF_PATHS = ("os", "pathlib", "glob", "sys")
 # Kinds whose states hold numbers.
 _OF_NUMBERS = frozenset({"scheduler", "scaler", "loader"})
@@ -249,11 +247,6 @@ def saved_states(evaluator: Evaluator, files: Iterable[File]) -> tuple[list[Valu
                     found = from_host if any(one.device == "host" for one in rows) else as_they_are
                     found.append(evaluator.value_of(call.func.value, frame))
     return as_they_are, from_host
-
-
-def files_around(evaluator: Evaluator, function: Function) -> list[File]:
-    """The file of a function, and those of its callers."""
-    return list(dict.fromkeys(one.file for one in leading_to(evaluator, function, _CALLERS)))
 
 
 def made_elsewhere(evaluator: Evaluator, load: Load) -> Any:
