@@ -8,21 +8,24 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gpulint.analysis.domain.values import UNKNOWN
 from gpulint.analysis.evaluate.consumers import Use, consumers, consumers_of_definition
+from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.amounts import through_batches
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.graphs.backwards import backwards
 from gpulint.analysis.queries.networks.forwards import Forward, forwards
 from gpulint.analysis.queries.networks.runs import runs_of
 from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.queries.stores.on_device import gives_dense
+from gpulint.analysis.queries.stores.on_device import gives_dense, is_dense
 from gpulint.analysis.syntax.nodes import argument, called_on, keyword, last_name
-from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
+from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Insert, Remove, Repair, Replace, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
+    from gpulint.analysis.domain.values import Value
+    from gpulint.analysis.evaluate.evaluator import Evaluator
     from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.project.file import Function
     from gpulint.analysis.syntax.flow import Definition
@@ -224,8 +227,7 @@ def _answers(asked: Asked, late: _Late) -> Iterator[Answer]:
 
 
 def _size(asked: Asked, late: _Late, given_in: list[tuple[Any, Frame]]) -> Iterator[Answer]:
-    layers = [layer for one in given_in for layer in _last_layers(asked, *one)]
-    if _is_dense(asked, late.forward) or any(pictures for pictures, _ in layers):
+    if _is_dense(asked, late.forward) or any(is_dense(asked.evaluator, *one) for one in given_in):
         yield proven(Question.SIZE, "the network gives scores for each position, or for each pixel")
         return
     calls = ((one, bool(_loss(asked, one))) for one in late.uses if isinstance(one.node, ast.Call))
@@ -235,8 +237,11 @@ def _size(asked: Asked, late: _Late, given_in: list[tuple[Any, Frame]]) -> Itera
         widths = [None]
     if not widths:
         yield refuted(Question.SIZE, "nothing shows that there are scores for each of many positions")
-    known = [one for one in (*widths, *(width for _, width in layers)) if one is not None]
-    if not known:
+    widths += [width for one in given_in for width in _widths_of(asked, *one)]
+    known = [one for one in widths if one is not None]
+    if not known and _scores_what_it_embeds(asked.evaluator, late.forward.network):
+        yield minor(Question.SIZE, "there is a score for each of what the network has an embedding of")
+    elif not known:
         yield left_open(Question.SIZE, "how many scores there are for each position is not shown")
     elif max(known) < _MANY:
         yield refuted(Question.SIZE, f"there are {max(known)} scores for each position")
@@ -341,9 +346,8 @@ def _uses_of(asked: Asked, made: Definition, frame: Frame, first: bool = False) 
             yield from consumers(asked.evaluator, node, frame, "storage")
 
 
-def _last_layers(asked: Asked, node: Any, frame: Frame) -> Iterator[tuple[bool, int | None]]:
-    """The layers that make what a network of the project gives, where nothing else does: whether each is one for pictures, and how many
-    numbers it gives."""
+def _widths_of(asked: Asked, node: Any, frame: Frame) -> Iterator[int | None]:
+    """How many numbers the layers give that make what a network of the project gives, where nothing else does."""
     evaluator = asked.evaluator
     made = [one.value for one in frame.flow.reaching(node)] if isinstance(node, ast.Name) else [node]
     for one in made:
@@ -354,7 +358,22 @@ def _last_layers(asked: Asked, node: Any, frame: Frame) -> Iterator[tuple[bool, 
         for call, where in layer.calls:
             width = argument(call, 1, "out_features")
             const = evaluator.value_of(width, where).const if width is not None else None
-            yield row.weights == "pictures", const if isinstance(const, int) else None
+            yield const if isinstance(const, int) else None
+
+
+def _scores_what_it_embeds(evaluator: Evaluator, network: Value, depth: int = 3) -> bool:
+    """Whether a network, or a part of it, has as many scores as embeddings: those of a vocabulary."""
+    init = evaluator.constructed(network, network.ref) if isinstance(network.ref, Class) else None
+    if init is None or not depth:
+        return False
+    calls = init.flow.calls
+    rows = [argument(one, 0, "num_embeddings") for one in calls.get("Embedding", ())]
+    widths = [argument(one, 1, "out_features") for one in calls.get("Linear", ())]
+    spelled, scores = ({ast.unparse(one) for one in several if one is not None} for several in (rows, widths))
+    parts = (evaluator.definition(one, init) for one in init.flow.definitions_of("assign") if "." in one.key)
+    return not spelled.isdisjoint(scores) or any(
+        one.kind == "module" and _scores_what_it_embeds(evaluator, one, depth - 1) for one in parts
+    )
 
 
 def _saved(asked: Asked, late: _Late) -> Iterator[Answer]:
