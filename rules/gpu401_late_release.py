@@ -330,10 +330,14 @@ def _parts(node: Any, path: tuple[Any, ...]) -> Iterator[Any]:
 
 
 def _uses_inside(asked: Asked, given: list[tuple[Any, Frame]]) -> Iterator[Use]:
-    """What the network itself does with what it gives: it works out the loss."""
+    """What the network itself does with what it gives: it works out the loss. A name that a loop gives something else holds that."""
     for node, frame in given:
-        for made in frame.flow.reaching(node):
-            if made.kind == "assign":
+        flow = frame.flow
+        reaching = [one for one in flow.reaching(node) if one.kind == "assign"]
+        looped = [(one, set(flow.loops(one.statement))) for one in reaching]
+        for made, around in looped:
+            at = flow.order[made.statement]
+            if not any(flow.order[one.statement] > at and loops - around for one, loops in looped):
                 uses = _uses_of(asked, made, frame)
                 yield from (one for one in uses if frame in one.frame.around and one.role not in _KEPT)
 
