@@ -124,7 +124,7 @@ def fate(evaluator: Evaluator, copy: Copy) -> Fate:
     uses = tuple(consumers(evaluator, copy.node, copy.frame, "object"))
     read = next((one for one in uses if _needs_it_there(one)), None)
     loaded = tuple(one for one in uses if _loads_into_network(evaluator, one))
-    if read is not None and copy.what == "clone" and (back := _put_back(evaluator, copy)):
+    if copy.what == "clone" and (back := _put_back(evaluator, copy)):
         read, loaded = None, (*loaded, *back)
     saved = tuple(one for one in uses if is_saved(one))
     kept = tuple(one for one in uses if one.role == "stored")

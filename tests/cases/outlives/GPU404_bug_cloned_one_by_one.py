@@ -82,3 +82,15 @@ def moved_by(loader):
     for images, labels in loader:
         step(net, optimizer, images, labels)
     return sum((one - p.detach()).norm() for one, p in zip(before, net.parameters()))
+
+
+def sharpness(loader, directions):
+    net = resnet50().cuda()
+    for images, labels in loader:
+        before = [p.data.clone() for p in net.parameters()]  # low: GPU404
+        for p, direction in zip(net.parameters(), directions):
+            p.data.add_(direction, alpha=0.01)
+        loss = F.cross_entropy(net(images.cuda()), labels.cuda())
+        torch.autograd.grad(loss, net.parameters())
+        for p, own in zip(net.parameters(), before):
+            p.data.copy_(own)
