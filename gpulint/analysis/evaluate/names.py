@@ -14,15 +14,7 @@ from gpulint.analysis.models.table import table
 from gpulint.analysis.project.file import Class, File, Function, methods_naming
 from gpulint.analysis.project.program import Bound
 from gpulint.analysis.syntax.flow import ENTRY, Definition, Flow
-from gpulint.analysis.syntax.nodes import (
-    arguments,
-    called_on,
-    default_of,
-    dotted,
-    key_of,
-    last_name,
-    names_in,
-)
+from gpulint.analysis.syntax.nodes import arguments, called_on, default_of, dotted, key_of, last_name
 from gpulint.analysis.syntax.remembering import remembered, remembering
 
 MODULE_BASES = frozenset("Module LightningModule PreTrainedModel ModelMixin GenerationMixin".split())
@@ -568,7 +560,8 @@ def _is_of_others(node: Any) -> bool:
 def _is_computed_with(sum_of: ast.BinOp, part: Any) -> bool:
     """Whether a part of something is computed with what is none of it, which may be what has the graph."""
     other = sum_of.right if part is sum_of.left else sum_of.left
-    return not names_in(other) <= names_in(part)
+    own = {one.id for one in ast.walk(part) if isinstance(one, ast.Name)}
+    return any(one.id not in own for one in ast.walk(other) if isinstance(one, ast.Name))
 
 
 def _ends_graph(name: str) -> bool:

@@ -88,11 +88,8 @@ def _state_dict(evaluator: Evaluator, node: Any, frame: Frame) -> Any:
 def _cloned(whole: ast.DictComp | ast.ListComp) -> Any:
     """What is cloned for each round of a comprehension, the name of its loop: `v` of `{k: v.clone() for k, v in …}`; None where more is done."""
     made = whole.elt if isinstance(whole, ast.ListComp) else whole.value
-    cloned = called_on(called_on(made, "detach") or made, "clone")
-    inner = cloned
-    while inner is not None and (
-        on := called_on(inner, "detach") or (getattr(inner, "attr", "") == "data" and inner.value)
-    ):
+    cloned = inner = called_on(called_on(made, "detach") or made, "clone")
+    while on := called_on(inner, "detach") or (getattr(inner, "attr", "") == "data" and inner.value):
         inner = on
     return cloned if isinstance(inner, ast.Name) else None
 
