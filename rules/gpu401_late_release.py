@@ -311,10 +311,12 @@ def _given_in(asked: Asked, late: _Late) -> Iterator[tuple[Any, Frame]]:
     """What a network of the project gives under the names, as its own forward spells it."""
     evaluator, forward = asked.evaluator, late.forward
     method = evaluator.method(forward.network.ref, "forward")
-    inner = (
-        evaluator.enter(method, forward.call, forward.frame, forward.network) if method is not None else None
-    )
-    for returned in inner.flow.returns if inner is not None else ():
+    if (
+        method is None
+        or (inner := evaluator.enter(method, forward.call, forward.frame, forward.network)) is None
+    ):
+        return
+    for returned in inner.flow.returns:
         if not evaluator.is_dead(returned, inner):
             yield from ((one, inner) for one in _parts(returned.value, late.path))
 

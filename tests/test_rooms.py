@@ -101,9 +101,9 @@ BUDGETS = {
     f"{ANALYSIS}.evaluate": 3_024,
     f"{ANALYSIS}.models": 234,
     f"{ANALYSIS}.queries": 4_763,
-    RULES: 6_365,
+    RULES: 6_367,
 }
-MOST_OF_READING = 16_012  # all of them together; 16,000 is the aim
+MOST_OF_READING = 16_014  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 
