@@ -14,7 +14,7 @@ from gpulint.analysis.queries.networks.behind import gone_through, rounds, sourc
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.stores.on_device import devices, each_of
-from gpulint.analysis.queries.waits import read_by, read_implicitly, waits_for
+from gpulint.analysis.queries.waits import reads, waits_for
 from gpulint.analysis.syntax.nodes import COMPREHENSIONS, key_of, last_name
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
@@ -120,6 +120,7 @@ class _Reads:
     each: Any
     loop: Any
     frame: Frame
+    unless: str = ""
 
     def is_of_network(self, evaluator: Evaluator) -> bool:
         """Whether they are the parameters of a network."""
@@ -143,18 +144,13 @@ class _Reads:
 def _reads(asked: Asked, function: Function) -> Iterator[_Reads]:
     evaluator, frame, flow = asked.evaluator, asked.root(function), function.flow
     found: dict[tuple[Any, str], _Reads] = {}
-    rows = [evaluator.table.knows(kind) for kind in ("tensor", "builtins")]
-    named = [(name, row) for name in flow.calls for one in rows if (row := one.get(name)) is not None]
-    names = {name for name, row in named if waits_for(row) or row.device in ("host", "argument")}
-    calls = [one for name in names for one in flow.calls[name] if rounds(evaluator, one, frame)]
-    reads: list[Any] = [(call, read_by(evaluator, call, frame)) for call in calls]
-    reads += read_implicitly(evaluator, frame)
-    for at, read in sorted(reads, key=lambda one: (one[0].lineno, one[0].col_offset)):
-        for loop in rounds(evaluator, at, frame):
-            picked = _picked(asked, read, frame, loop)
+    several = reads(evaluator, frame, lambda node: rounds(evaluator, node, frame))
+    for read in sorted(several, key=lambda one: (one.at.lineno, one.at.col_offset)):
+        for loop in rounds(evaluator, read.at, frame):
+            picked = _picked(asked, read.of, frame, loop)
             if picked is not None:
-                several = found.setdefault((loop, ast.unparse(picked[0])), _Reads([], *picked, loop, frame))
-                several.at.append(at)
+                new = _Reads([], *picked, loop, frame, read.unless)
+                found.setdefault((loop, ast.unparse(picked[0])), new).at.append(read.at)
                 break
     yield from found.values()
     known = evaluator.table.knows("torch")
@@ -222,14 +218,13 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
         if whole.kind in ("tensor", "array") and whole.size != "scalar" and whole.device == "host":
             yield refuted(Question.READS, "all that is in each goes to the host, which takes the time")
     elif value.is_moved:
-        yield left_open(Question.TENSOR, f"whether `{ast.unparse(tensor)}` is a tensor is not shown")
+        pass  # nothing else that is moved has numbers: where anything may be asked for that, `unless` says so
     elif not _is_one(asked, found) or (value.kind != "tensor" and not found.is_as_of_tensor(evaluator)):
         yield refuted(Question.TENSOR, f"nothing shows that `{ast.unparse(tensor)}` is one tensor")
     elif value.kind != "tensor":
         yield left_open(Question.TENSOR, f"whether `{ast.unparse(tensor)}` is one tensor is not shown")
-    base = getattr(frame.flow.parents[found.at[0]], "value", None)  # of what a tensor is the index of
-    if base is not None and evaluator.value_of(base, frame).kind == "unknown":
-        yield left_open(Question.READS, f"whether `{ast.unparse(base)}` is a list is not shown")
+    if found.unless:
+        yield left_open(Question.READS, found.unless)
     yield from (left_open(Question.TENSOR, one.clause, one.at) for one in value.assumptions)
     places = set(devices(evaluator, found.each if found.is_of_network(evaluator) else tensor, frame))
     if places == {"host"}:

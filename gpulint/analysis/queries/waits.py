@@ -4,7 +4,8 @@ the host reads a value next and waits for that anyway."""
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
 
@@ -14,13 +15,12 @@ from gpulint.analysis.models.table import Row
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.calls import done_within
 from gpulint.analysis.queries.multiplicity import Repeats
-from gpulint.analysis.queries.networks.behind import rounds
 from gpulint.analysis.queries.steps import Steps
-from gpulint.analysis.syntax.nodes import keyword, last_name
+from gpulint.analysis.queries.stores.on_device import operations
+from gpulint.analysis.syntax.flow import Flow
+from gpulint.analysis.syntax.nodes import called_on, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, refuted
 
-_TESTS: Final = {ast.If, ast.While, ast.Assert, ast.IfExp, ast.comprehension}
-_READERS: Final = _TESTS | {ast.BoolOp, ast.UnaryOp, ast.Slice, ast.Subscript}
 _PARTS = (ast.Slice, ast.Tuple, ast.Constant)
 _NEEDS: Final = {
     ("reads clock",): "a clock is read in the same rounds",
@@ -102,42 +102,154 @@ def _read_next(evaluator: Evaluator, call: ast.Call, frame: Frame) -> ast.Call |
 
 def waits_for(row: Row) -> bool:
     """Whether what a row is of waits for the values of a tensor: for numbers, or for how many there are of a kind."""
-    return row.reads or row.does == "sized by values"
+    return row.reads or row.does.startswith("sized by values")
 
 
 def read_by(evaluator: Evaluator, call: ast.Call, frame: Frame) -> ast.expr | None:
-    """The tensor that a call reads on the host, which waits until the device has worked it out: `x.item()`, `float(x)`, `x.cpu()`."""
+    """The tensor that a call reads on the host, which waits until the device has worked it out: `x.item()`, `float(x)`, `x.cpu()`, `torch.zeros(n)`."""
     if goes_on(evaluator, call, frame):
         return None
-    row = evaluator.row_of(call, frame)
-    given: tuple[ast.expr, ...] = tuple(call.args) if row is not None and waits_for(row) else ()
-    if row is None and isinstance(call.func, ast.Attribute):
-        row = evaluator.table.own("tensor", call.func.attr)
+    row, on = evaluator.row_of(call, frame), called_on(call)
+    first = 1 if row is not None and row.gives == "tensor" else 0  # `torch.reshape(x, …)`
+    given: list[Any] = call.args if row is not None and waits_for(row) else []
+    if row is not None and row.does.endswith("alone") and len(call.args) > 1:
+        given = []
+    if row is None and on is not None:
+        is_text = evaluator.value_of(on, frame).kind == "text"
+        row = evaluator.table.own("text" if is_text else "tensor", last_name(call.func))
         if row is not None and row.gives == "tensor" and row.device in ("host", "argument"):
             moved = evaluator.calling.device(call, frame) or row.device
-            given = (call.func.value,) if moved == "host" else ()
+            given = [on] if moved == "host" else []
         elif row is not None and waits_for(row):
-            given = (call.func.value,)
+            given = call.args if is_text else [on]
     for one in given:
         value = evaluator.value_of(one, frame)
         if value.kind in ("tensor", "parameter", "unknown") and value.device != "host":
-            return one
-    return None
+            return one  # type: ignore[no-any-return]
+    several = call.args[first:] if row is not None and row.numbers else []
+    numbers = (part for one in several for part in getattr(one, "elts", [one]))
+    return next((one for one in numbers if _is_there(evaluator, one, frame)), None)
 
 
-def read_implicitly(evaluator: Evaluator, frame: Frame) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """What the rounds of a function read on the host without a call, and where: of a tensor that may be on a GPU whether it is true, or the number that
-    bounds a slice, or picks an item of a list."""
-    parents = frame.flow.parents.items()
-    for node, above in ((one, two) for one, two in parents if two.__class__ in _READERS):
-        tested = node in (getattr(above, "test", None), *getattr(above, "ifs", ()))
-        negated = isinstance(getattr(above, "op", None), ast.Not)
-        picks = isinstance(above, ast.Subscript) and node is above.slice and not isinstance(node, _PARTS)
-        asked = tested or negated or picks or isinstance(above, (ast.BoolOp, ast.Slice))
-        if asked and rounds(evaluator, node, frame):
-            sought = isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn))
-            read = node.left if sought else node
-            value = evaluator.value_of(read, frame)
-            if (value.kind == "tensor" and value.device != "host") or value.is_moved:
-                if not picks or evaluator.value_of(above.value, frame).kind in ("list", "unknown", "text"):
-                    yield node, read
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Where (`at`) the host needs a number, or whether something holds, of what the device works out: `of`. `unless` says what is not shown,
+    and would make it none."""
+
+    at: ast.expr
+    of: ast.expr
+    unless: str = ""
+
+
+def reads(evaluator: Evaluator, frame: Frame, is_wanted: Callable[[Any], Any]) -> Iterator[Read]:
+    """What a function reads on the host at the nodes that are wanted: by calls, and where Python asks by itself for a number or for the truth."""
+    flow, table = frame.flow, evaluator.table
+    rows = [table.knows(kind) for kind in ("tensor", "builtins", "torch", "text")]
+    named = [(name, row) for name in flow.calls for one in rows if (row := one.get(name)) is not None]
+    names = {name for name, row in named if waits_for(row) or row.numbers or row.device in ("host", "argument")}
+    for call in (one for name in names for one in flow.calls[name] if is_wanted(one)):
+        read = read_by(evaluator, call, frame)
+        if read is not None:
+            yield Read(call, read, _unless(evaluator, read, frame) if evaluator.row_of(call, frame) else "")
+    for node, above in flow.parents.items():
+        asks = _ASKS.get(above.__class__)
+        if asks is not None and asks(node, above, flow) and is_wanted(node):
+            yield from _implicit(evaluator, node, above, frame)
+
+
+def _implicit(evaluator: Evaluator, node: Any, above: Any, frame: Frame) -> Iterator[Read]:
+    sought = isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn))
+    read = node.left if sought else node
+    if not _is_there(evaluator, read, frame):
+        return
+    above = frame.flow.parents[above] if isinstance(above, ast.Tuple) else above
+    if isinstance(above, ast.Subscript):
+        yield from _by_index(evaluator, node, above, frame)
+    elif isinstance(above, ast.Slice):
+        yield Read(node, read)
+    elif not isinstance(above, ast.BinOp) or evaluator.value_of(above.left, frame).kind == "text":
+        yield Read(node, read, _unless(evaluator, read, frame))
+
+
+def _by_index(evaluator: Evaluator, node: Any, above: ast.Subscript, frame: Frame) -> Iterator[Read]:
+    """What an index reads: a number of it picks an item of a list; as many places as it holds for are picked from a tensor."""
+    base = evaluator.value_of(above.value, frame)
+    of_tensor = base.kind == "tensor" or base.is_moved
+    if is_mask(evaluator, node, frame):
+        put = [one.value for one in frame.flow.stores if one.target is above]
+        if of_tensor and all(evaluator.value_of(one, frame).kind == "tensor" for one in put):
+            yield Read(above, node)
+    elif base.kind in ("list", "text", "array"):
+        yield Read(node, node)
+    elif of_tensor or base.kind == "unknown":
+        is_number = of_tensor and _is_number(evaluator, node, frame)
+        what = f"`{ast.unparse(node)}` is one number" if of_tensor else f"`{ast.unparse(above.value)}` is a list"
+        yield Read(node, node, "" if is_number else f"whether {what} is not shown")
+
+
+def _is_there(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
+    """Whether an expression is a tensor that may be on a GPU."""
+    value = evaluator.value_of(node, frame)
+    return (value.kind == "tensor" and value.device != "host") or value.is_moved
+
+
+def _unless(evaluator: Evaluator, node: Any, frame: Frame) -> str:
+    """What is not shown of what is asked for, where anything may be asked for that."""
+    is_moved = evaluator.value_of(node, frame).is_moved
+    return f"whether `{ast.unparse(node)}` is a tensor is not shown" if is_moved else ""
+
+
+def _is_number(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
+    """Whether a tensor is one number: what is worked out of all, or one of those that were laid out in a row."""
+    picked = evaluator.value_of(node, frame).size == "scalar"
+    for one, where in operations(evaluator, node, frame):
+        row = evaluator.table.own("tensor", last_name(one.func)) if isinstance(one, ast.Call) else None
+        if picked and row is not None and row.does == "lays out":
+            return all(evaluator.value_of(each, where).const == -1 for each in one.args)
+        bound = where.flow.reaching(one) if isinstance(one, ast.Name) else ()
+        picked = picked or any(each.kind == "loop" for each in bound)
+        picked = picked or (isinstance(one, ast.Subscript) and evaluator.value_of(one.slice, where).kind == "number")
+    return evaluator.value_of(node, frame).size == "scalar"
+
+
+def is_mask(evaluator: Evaluator, node: Any, frame: Frame, depth: int = 4) -> bool:
+    """Whether an expression says of each place of a tensor whether something holds there."""
+    if not depth:
+        return False
+    if isinstance(node, ast.Compare):
+        return evaluator.value_of(node, frame).kind == "tensor"
+    if isinstance(node, ast.Call):
+        row = evaluator.row_of(node, frame) or evaluator.table.own("tensor", last_name(node.func))
+        return row is not None and row.does == "masks"
+    if isinstance(node, ast.Name):
+        bound = frame.flow.reaching(node)
+        return all(one.kind == "assign" and not one.path and is_mask(evaluator, one.value, frame, depth - 1) for one in bound)
+    parts = [getattr(node, name, None) for name in ("left", "right", "operand", "value")]
+    known = isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Subscript))
+    return known and any(is_mask(evaluator, one, frame, depth - 1) for one in parts if one is not None)
+
+
+def _is_index(node: Any, above: Any, flow: Flow) -> bool:
+    if isinstance(above, ast.Tuple):
+        outer = flow.parents.get(above)
+        whole = getattr(outer, "slice", None) is above or _is_put_into_text(above, outer, flow)
+        return whole and not isinstance(node, _PARTS)
+    return node is above.slice and not isinstance(node, _PARTS)
+
+
+def _is_put_into_text(node: Any, above: Any, flow: Flow) -> bool:
+    return isinstance(above, ast.BinOp) and isinstance(above.op, ast.Mod) and node is above.right
+
+
+def _orders(node: Any, above: ast.Lambda, flow: Flow) -> bool:
+    """Whether what a lambda gives is compared: it is the key of what is sorted."""
+    return node is above.body and getattr(flow.parents.get(above), "arg", "") == "key"
+
+
+_ASKS: Final[dict[type, Callable[[Any, Any, Flow], bool]]] = {
+    **dict.fromkeys((ast.If, ast.While, ast.Assert, ast.IfExp), lambda node, above, flow: node is above.test),
+    **dict.fromkeys((ast.BoolOp, ast.Slice, ast.FormattedValue), lambda node, above, flow: node is not getattr(above, "format_spec", None)),
+    ast.comprehension: lambda node, above, flow: node in above.ifs,
+    ast.UnaryOp: lambda node, above, flow: isinstance(above.op, ast.Not),
+    ast.Subscript: _is_index, ast.Tuple: _is_index, ast.BinOp: _is_put_into_text, ast.Lambda: _orders,
+}  # fmt: skip
