@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from gpulint.analysis.evaluate.consumers import consumers
-from gpulint.analysis.evaluate.weights import weight
+from gpulint.analysis.evaluate.weights import trips, weight
 from gpulint.analysis.queries.intended import beside_a_phase
 from gpulint.analysis.queries.networks.behind import gone_through, rounds, source_of
 from gpulint.analysis.queries.networks.forwards import forward_of
@@ -177,7 +177,8 @@ def _picked(asked: Asked, node: Any, frame: Frame, loop: Any, depth: int = 6) ->
         is_of_tensor = evaluator.table.own("tensor.attributes", node.attr) is not None
         parts += [node.value] if is_of_tensor else []
     elif isinstance(node, ast.Name):
-        for one in flow.reaching(node):
+        is_count = evaluator.value_of(node, frame).kind == "number"  # `for c in range(n)`
+        for one in flow.reaching(node) if not is_count else ():
             if _is_picked(asked, one, loop, frame):
                 source, path = source_of(one)
                 if path and evaluator.value_of(node, frame).kind != "parameter":  # beside its name
@@ -186,21 +187,53 @@ def _picked(asked: Asked, node: Any, frame: Frame, loop: Any, depth: int = 6) ->
             if one.kind == "assign" and not one.path and loop in rounds(evaluator, one.value, frame):
                 parts.append(one.value)
     elif isinstance(node, ast.Subscript):
-        names = [one for one in ast.walk(node.slice) if isinstance(one, ast.Name)]
         cut = any(isinstance(one, ast.Slice) and (one.lower or one.upper) for one in ast.walk(node.slice))
-        bound = () if cut else (one for name in names for one in flow.reaching(name))
-        if any(_is_picked(asked, one, loop, frame) for one in bound):
+        if _says(asked, node.slice, node.value, loop, frame, cut):
             return node.value, node
         parts.append(node.value)
     elif isinstance(node, (ast.BinOp, ast.Compare)):
         parts += ast.iter_child_nodes(node)
     elif isinstance(node, ast.Call):
-        if evaluator.row_of(node, frame) is not None and node.args:
+        row = evaluator.row_of(node, frame)
+        if row is not None and node.args:
             parts.append(node.args[0])
         elif isinstance(node.func, ast.Attribute):
             parts.append(node.func.value)
+            row = evaluator.table.own("tensor", node.func.attr)
+            if row is not None and row.does == "takes part":
+                if any(_says(asked, one, parts[0], loop, frame, True) for one in node.args):
+                    return parts[0], node
     found = (_picked(asked, one, frame, loop, depth - 1) for one in parts)
-    return next((one for one in found if one is not None), None)
+    picked = next((one for one in found if one is not None), None)
+    if picked is None and isinstance(node, ast.Compare):  # `labels == c`
+        one, other = node.left, node.comparators[0]
+        is_tensor = evaluator.value_of(one, frame).kind == "tensor"
+        if is_tensor and _stands(one, loop, frame) and _says(asked, other, one, loop, frame):
+            return one, node
+    return picked
+
+
+def _says(asked: Asked, node: Any, base: Any, loop: Any, frame: Frame, cut: bool = False) -> bool:
+    """Whether an expression says what a round takes of what stands before the loop: it has in it what the round is about (which is more than one of
+    it where that is `cut` out), or what is counted in the rounds."""
+    flow = frame.flow
+    names = [one for one in ast.walk(node) if isinstance(one, ast.Name)]
+    bound = [one for name in names for one in flow.reaching(name)]
+    if not cut and any(_is_picked(asked, one, loop, frame) for one in bound):
+        return True
+    counted = any(one.kind == "augmented" and _is_in(loop, one, frame) for one in bound)
+    return counted and _stands(base, loop, frame)
+
+
+def _stands(node: Any, loop: Any, frame: Frame) -> bool:
+    """Whether an expression is the same in each round of a loop."""
+    names = (one for one in ast.walk(node) if isinstance(one, ast.Name))
+    return not any(_is_in(loop, one, frame) for name in names for one in frame.flow.reaching(name))
+
+
+def _is_in(loop: Any, definition: Definition, frame: Frame) -> bool:
+    statement = definition.statement
+    return statement is loop or (statement in frame.flow.blocks and loop in frame.flow.loops(statement))
 
 
 def _is_picked(asked: Asked, definition: Definition, loop: Any, frame: Frame) -> bool:
@@ -261,19 +294,27 @@ def _amount(asked: Asked, found: _Reads, ways: list[Repeats]) -> Answer:
         layers = weight(asked.evaluator, found.value(asked.evaluator, frame)).layers
         few = refuted(Question.SIZE, f"no more than {layers} of its layers have parameters", loop)
         return few if layers <= _FEW else minor(Question.SIZE, "as many as the network has parameters", loop)
+    count = trips(asked.evaluator, loop, frame)
+    if count is not None:
+        return minor(Question.SIZE, f"the loop has {count:,} rounds", loop)
     through = gone_through(asked.evaluator, loop, frame) if ways else ()
-    if not any(_is_dimension(asked, one, frame) for one in through):
-        return left_open(Question.SIZE, unknown)
-    for way in ways:
-        sites = ((found.at[0], frame), *way.calls)
-        around = [(one, where) for node, where in sites for one in where.flow.loops(node)]
-        within = takewhile(lambda one, step=way.loop: one[0] is not step, around)  # type: ignore[misc]
-        if any(one is not loop and asked.multiplicity.trips(one, where) is None for one, where in within):
-            return proven(Question.SIZE, "the loop is in another one within the step", loop)
+    shown = any(_is_dimension(asked, one, frame) for one in through)
     breaks = (one for one in frame.flow.blocks if isinstance(one, ast.Break))
-    if any(frame.flow.loops(one)[:1] == [loop] for one in breaks):
-        return left_open(Question.SIZE, unknown)
+    ends = any(frame.flow.loops(one)[:1] == [loop] for one in breaks)
+    within = any(_is_within(asked, found, way.loop, way.calls) for way in ways) or (not ways and _is_within(asked, found))
+    if shown and within:
+        return proven(Question.SIZE, "the loop is in another one within the step", loop)
+    if not shown or ends:
+        return replace(left_open(Question.SIZE, unknown), minor=not within)
     return minor(Question.SIZE, f"one wait for each entry along a dimension of a tensor: {unknown}", loop)
+
+
+def _is_within(asked: Asked, found: _Reads, step: Any = None, calls: tuple[Any, ...] = ()) -> bool:
+    """Whether the loop is in another one within the step."""
+    sites = ((found.at[0], found.frame), *calls)
+    around = [(one, where) for node, where in sites for one in where.flow.loops(node)]
+    inner = takewhile(lambda one: one[0] is not step, around)
+    return any(one is not found.loop and asked.multiplicity.trips(one, where) is None for one, where in inner)
 
 
 def _is_dimension(asked: Asked, through: Any, frame: Frame, depth: int = 3) -> bool:

@@ -13,12 +13,13 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.models.table import Row
 from gpulint.analysis.project.file import Function
-from gpulint.analysis.queries.calls import done_within
+from gpulint.analysis.queries.calls import called, done_within
 from gpulint.analysis.queries.multiplicity import Repeats
+from gpulint.analysis.queries.networks.behind import rounds
 from gpulint.analysis.queries.steps import Steps
 from gpulint.analysis.queries.stores.on_device import operations
 from gpulint.analysis.syntax.flow import Flow
-from gpulint.analysis.syntax.nodes import called_on, keyword, last_name
+from gpulint.analysis.syntax.nodes import arguments, called_on, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, refuted
 
 _PARTS = (ast.Slice, ast.Tuple, ast.Constant)
@@ -141,20 +142,44 @@ class Read:
     unless: str = ""
 
 
-def reads(evaluator: Evaluator, frame: Frame, is_wanted: Callable[[Any], Any]) -> Iterator[Read]:
+def reads(evaluator: Evaluator, frame: Frame, is_wanted: Callable[[Any], Any], deep: bool = True) -> Iterator[Read]:
     """What a function reads on the host at the nodes that are wanted: by calls, and where Python asks by itself for a number or for the truth."""
     flow, table = frame.flow, evaluator.table
     rows = [table.knows(kind) for kind in ("tensor", "builtins", "torch", "text")]
     named = [(name, row) for name in flow.calls for one in rows if (row := one.get(name)) is not None]
     names = {name for name, row in named if waits_for(row) or row.numbers or row.device in ("host", "argument")}
-    for call in (one for name in names for one in flow.calls[name] if is_wanted(one)):
+    found = [one for name in names for one in flow.calls[name] if is_wanted(one)]
+    for call in found:
         read = read_by(evaluator, call, frame)
+        row = evaluator.row_of(call, frame) if isinstance(call.func, ast.Name) else None
         if read is not None:
-            yield Read(call, read, _unless(evaluator, read, frame) if evaluator.row_of(call, frame) else "")
+            yield Read(call, read, _unless(evaluator, read, frame) if row is not None and not row.numbers else "")
+    for call in flow.every_call if deep else ():
+        if call not in found and is_wanted(call):
+            yield from _within(evaluator, call, frame)
     for node, above in flow.parents.items():
         asks = _ASKS.get(above.__class__)
         if asks is not None and asks(node, above, flow) and is_wanted(node):
             yield from _implicit(evaluator, node, above, frame)
+
+
+def _within(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Iterator[Read]:
+    """What a function of the project reads in any case of what a call gives it."""
+    given = [one for one in arguments(call) if _is_there(evaluator, one, frame)]
+    function, receiver = called(evaluator, call, frame) if given else (None, None)
+    inner = evaluator.enter(function, call, frame, receiver) if function is not None else None
+    if inner is None:
+        return
+    flow = inner.flow
+    for one in reads(evaluator, inner, lambda node: not (flow.conditions(node) or rounds(evaluator, node, inner)), deep=False):
+        node: Any = one.of
+        while not isinstance(node, ast.Name) and node is not None:
+            node = getattr(node.func, "value", None) if isinstance(node, ast.Call) else getattr(node, "value", None)
+        bound = flow.reaching(node) if node is not None else ()
+        argument = inner.argument(node.id) if bound and all(each.kind == "parameter" for each in bound) else None
+        if argument is not None and argument[0] in given:
+            yield Read(call, argument[0], one.unless)
+            return
 
 
 def _implicit(evaluator: Evaluator, node: Any, above: Any, frame: Frame) -> Iterator[Read]:
