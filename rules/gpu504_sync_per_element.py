@@ -14,7 +14,7 @@ from gpulint.analysis.queries.networks.behind import gone_through, rounds, sourc
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.stores.on_device import devices, each_of
-from gpulint.analysis.queries.waits import reads, waits_for
+from gpulint.analysis.queries.waits import read_one_by_one, reads, waits_for
 from gpulint.analysis.syntax.nodes import COMPREHENSIONS, key_of, last_name
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
@@ -144,27 +144,31 @@ class _Reads:
 def _reads(asked: Asked, function: Function) -> Iterator[_Reads]:
     evaluator, frame, flow = asked.evaluator, asked.root(function), function.flow
     found: dict[tuple[Any, str], _Reads] = {}
-    several = reads(evaluator, frame, lambda node: rounds(evaluator, node, frame))
-    for read in sorted(several, key=lambda one: (one.at.lineno, one.at.col_offset)):
+    waits = reads(evaluator, frame, lambda node: rounds(evaluator, node, frame))
+    for read in sorted(waits, key=lambda one: (one.at.lineno, one.at.col_offset)):
         for loop in rounds(evaluator, read.at, frame):
             picked = _picked(asked, read.of, frame, loop)
             if picked is not None:
-                new = _Reads([], *picked, loop, frame, read.unless)
-                found.setdefault((loop, ast.unparse(picked[0])), new).at.append(read.at)
+                tensor, each = picked
+                several = evaluator.value_of(tensor, frame).kind == "list"
+                filling = next(_filling(asked, tensor, frame), None) if several else None
+                new = _Reads([], tensor, None if filling else each, filling or loop, frame, read.unless)
+                found.setdefault((loop, ast.unparse(tensor)), new).at.append(read.at)
                 break
     yield from found.values()
-    known = evaluator.table.knows("torch")
-    made = (name for name in flow.calls if name in known and known[name].gives == "fresh")
-    for call in (one for name in made for one in flow.calls[name] if one.args):
-        given = call.args[0]  # it reads each tensor of a list
-        value = evaluator.value_of(given, frame)
-        is_list = value.kind == "list" and not isinstance(given, ast.List)
-        if is_list and each_of(evaluator, value).device == "cuda":
-            nodes = [*ast.walk(given), *(node for node, _ in value.origins)]
-            filled = [one for one in nodes if isinstance(one, (ast.Lambda, *COMPREHENSIONS))]
-            put = flow.calls_on((key_of(given),), "append", "insert")
-            filled += [flow.loops(one)[0] for one in put if flow.loops(one)]
-            yield _Reads([call], given, None, filled[0] if filled else call, frame)
+    for call, given in read_one_by_one(evaluator, frame):
+        is_list = evaluator.value_of(given, frame).kind == "list"
+        loop = next(_filling(asked, given, frame), call) if is_list else call
+        yield _Reads([call], given, None if is_list else given, loop, frame)
+
+
+def _filling(asked: Asked, node: Any, frame: Frame) -> Iterator[Any]:
+    """What fills a list in its rounds."""
+    flow = frame.flow
+    nodes = [*ast.walk(node), *(one for one, _ in asked.evaluator.value_of(node, frame).origins)]
+    yield from (one for one in nodes if isinstance(one, (ast.Lambda, *COMPREHENSIONS)))
+    put = flow.calls_on((key_of(node),), "append", "insert")
+    yield from (flow.loops(one)[0] for one in put if flow.loops(one))
 
 
 def _picked(asked: Asked, node: Any, frame: Frame, loop: Any, depth: int = 6) -> tuple[Any, Any] | None:
@@ -297,7 +301,7 @@ def _amount(asked: Asked, found: _Reads, ways: list[Repeats]) -> Answer:
     count = trips(asked.evaluator, loop, frame)
     if count is not None:
         return minor(Question.SIZE, f"the loop has {count:,} rounds", loop)
-    through = gone_through(asked.evaluator, loop, frame) if ways else ()
+    through = gone_through(asked.evaluator, loop, frame) or [found.tensor] if ways else ()
     shown = any(_is_dimension(asked, one, frame) for one in through)
     breaks = (one for one in frame.flow.blocks if isinstance(one, ast.Break))
     ends = any(frame.flow.loops(one)[:1] == [loop] for one in breaks)
@@ -311,7 +315,8 @@ def _amount(asked: Asked, found: _Reads, ways: list[Repeats]) -> Answer:
 
 def _is_within(asked: Asked, found: _Reads, step: Any = None, calls: tuple[Any, ...] = ()) -> bool:
     """Whether the loop is in another one within the step."""
-    sites = ((found.at[0], found.frame), *calls)
+    first = found.at[0] if found.each is not None else found.loop
+    sites = ((first, found.frame), *calls)
     around = [(one, where) for node, where in sites for one in where.flow.loops(node)]
     inner = takewhile(lambda one: one[0] is not step, around)
     return any(one is not found.loop and asked.multiplicity.trips(one, where) is None for one, where in inner)

@@ -17,7 +17,7 @@ from gpulint.analysis.queries.calls import called, done_within
 from gpulint.analysis.queries.multiplicity import Repeats
 from gpulint.analysis.queries.networks.behind import rounds
 from gpulint.analysis.queries.steps import Steps
-from gpulint.analysis.queries.stores.on_device import operations
+from gpulint.analysis.queries.stores.on_device import each_of, operations
 from gpulint.analysis.syntax.flow import Flow
 from gpulint.analysis.syntax.nodes import arguments, called_on, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, refuted
@@ -130,6 +130,32 @@ def read_by(evaluator: Evaluator, call: ast.Call, frame: Frame) -> ast.expr | No
     several = call.args[first:] if row is not None and row.numbers else []
     numbers = (part for one in several for part in getattr(one, "elts", [one]))
     return next((one for one in numbers if _is_there(evaluator, one, frame)), None)
+
+
+def read_one_by_one(evaluator: Evaluator, frame: Frame) -> Iterator[tuple[ast.Call, ast.expr]]:
+    """The calls of a function that read one thing after the other of what they are given, with that, a tensor or a list of tensors:
+    `map(int, x)`, `max(x)`, `torch.tensor(list_of_tensors)`."""
+    for kind in ("builtins", "torch"):
+        known = evaluator.table.knows(kind)
+        for name in frame.flow.calls.keys() & known.keys():
+            row = known[name]
+            calls = frame.flow.calls[name] if row.gives in ("fresh", "mapped") or row.does == "asks each" else ()
+            for call in (one for one in calls if one.args and evaluator.row_of(one, frame) is row):
+                if _reads_each(evaluator, row, call, frame):
+                    yield call, call.args[-1]
+
+
+def _reads_each(evaluator: Evaluator, row: Row, call: ast.Call, frame: Frame) -> bool:
+    given = call.args[-1]
+    if row.gives == "mapped":
+        function = evaluator.table.own("builtins", evaluator.value_of(call.args[0], frame).full_name)
+        return function is not None and function.reads and _is_there(evaluator, given, frame)
+    asks = row.does == "asks each" and len(call.args) == 1 and keyword(call, "key") is None
+    if asks and _is_there(evaluator, given, frame):
+        return True
+    value = evaluator.value_of(given, frame)
+    is_list = value.kind == "list" and not isinstance(given, ast.List)
+    return (asks or row.gives == "fresh") and is_list and each_of(evaluator, value).device == "cuda"
 
 
 @dataclass(frozen=True, slots=True)
