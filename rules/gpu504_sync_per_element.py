@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.evaluate.weights import trips, weight
 from gpulint.analysis.queries.intended import beside_a_phase
-from gpulint.analysis.queries.networks.behind import gone_through, rounds, source_of
+from gpulint.analysis.queries.networks.behind import gone_through, made_of, rounds, source_of
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.stores.on_device import devices, each_of
 from gpulint.analysis.queries.waits import read_one_by_one, reads, waits_for
-from gpulint.analysis.syntax.nodes import COMPREHENSIONS, key_of, last_name
+from gpulint.analysis.syntax.nodes import COMPREHENSIONS, called_on, key_of, last_name
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
@@ -266,7 +266,7 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
     places = set(devices(evaluator, found.each if found.is_of_network(evaluator) else tensor, frame))
     if places == {"host"}:
         yield refuted(Question.DEVICE, f"`{ast.unparse(tensor)}` is on the host")
-    elif "cuda" not in places:
+    elif "cuda" not in places or ("host" in places and _is_one_of_several(evaluator, frame)):
         yield left_open(Question.DEVICE, f"whether `{ast.unparse(tensor)}` is on a GPU is not shown")
     multiplicity = asked.multiplicity
     ways = multiplicity.of(found.at[0], frame)
@@ -275,6 +275,9 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
         yield refuted(Question.REPEATS, "each round is a step of its own", loop)
     if multiplicity.trips(loop, frame) is not None or multiplicity.is_once(found.at[0], loop, frame):
         yield refuted(Question.REPEATS, "it reads no more than a few elements", loop)
+    made = (part for one in gone_through(evaluator, loop, frame) for part in made_of(evaluator, one, frame))
+    if any(isinstance(one, ast.Call) and evaluator.does(one, where) == "several processes" for one, where in made):
+        yield refuted(Question.REPEATS, "it reads as many as there are processes", loop)
     rare = "step" if found.is_of_network(evaluator) else "every nth"
     if not any(one.rate in ("step", rare) for one in ways):
         if not any(one.rate == "?" and one.loop is None for one in ways):
@@ -333,6 +336,12 @@ def _is_dimension(asked: Asked, through: Any, frame: Frame, depth: int = 3) -> b
             if one.kind == "assign" and _is_dimension(asked, one.value, frame, depth - 1):
                 return True
     return False
+
+
+def _is_one_of_several(evaluator: Evaluator, frame: Frame) -> bool:
+    """Whether a function is a method of one of several classes, of which a caller has one: what that gives it, it may give to another's."""
+    on = ((called_on(site.call), site.frame) for site in evaluator.callers(frame.function))
+    return any(one is not None and evaluator.value_of(one, where).others for one, where in on)
 
 
 def _is_one(asked: Asked, found: _Reads) -> bool:

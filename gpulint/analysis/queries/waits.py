@@ -102,8 +102,9 @@ def _read_next(evaluator: Evaluator, call: ast.Call, frame: Frame) -> ast.Call |
 
 
 def waits_for(row: Row) -> bool:
-    """Whether what a row is of waits for the values of a tensor: for numbers, or for how many there are of a kind."""
-    return row.reads or row.does.startswith("sized by values")
+    """Whether what a row is of waits for the values of a tensor: for numbers, or for how many there are of a kind. What makes an array of it
+    takes none that is on a GPU."""
+    return (row.reads and row.gives != "array") or row.does.startswith("sized by values")
 
 
 def read_by(evaluator: Evaluator, call: ast.Call, frame: Frame) -> ast.expr | None:
