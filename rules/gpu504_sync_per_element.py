@@ -142,7 +142,7 @@ class _Reads:
 
 
 def _reads(asked: Asked, function: Function) -> Iterator[_Reads]:
-    evaluator, frame, flow = asked.evaluator, asked.root(function), function.flow
+    evaluator, frame = asked.evaluator, asked.root(function)
     found: dict[tuple[Any, str], _Reads] = {}
     waits = reads(evaluator, frame, lambda node: rounds(evaluator, node, frame))
     for read in sorted(waits, key=lambda one: (one.at.lineno, one.at.col_offset)):
@@ -258,7 +258,7 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
         pass  # nothing else that is moved has numbers: where anything may be asked for that, `unless` says so
     elif not _is_one(asked, found) or (value.kind != "tensor" and not found.is_as_of_tensor(evaluator)):
         yield refuted(Question.TENSOR, f"nothing shows that `{ast.unparse(tensor)}` is one tensor")
-    elif value.kind != "tensor":
+    elif value.kind != "tensor" or _is_field(evaluator, tensor):
         yield left_open(Question.TENSOR, f"whether `{ast.unparse(tensor)}` is one tensor is not shown")
     if found.unless:
         yield left_open(Question.READS, found.unless)
@@ -276,7 +276,9 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
     if multiplicity.trips(loop, frame) is not None or multiplicity.is_once(found.at[0], loop, frame):
         yield refuted(Question.REPEATS, "it reads no more than a few elements", loop)
     made = (part for one in gone_through(evaluator, loop, frame) for part in made_of(evaluator, one, frame))
-    if any(isinstance(one, ast.Call) and evaluator.does(one, where) == "several processes" for one, where in made):
+    if any(
+        isinstance(one, ast.Call) and evaluator.does(one, where) == "several processes" for one, where in made
+    ):
         yield refuted(Question.REPEATS, "it reads as many as there are processes", loop)
     rare = "step" if found.is_of_network(evaluator) else "every nth"
     if not any(one.rate in ("step", rare) for one in ways):
@@ -308,7 +310,9 @@ def _amount(asked: Asked, found: _Reads, ways: list[Repeats]) -> Answer:
     shown = any(_is_dimension(asked, one, frame) for one in through)
     breaks = (one for one in frame.flow.blocks if isinstance(one, ast.Break))
     ends = any(frame.flow.loops(one)[:1] == [loop] for one in breaks)
-    within = any(_is_within(asked, found, way.loop, way.calls) for way in ways) or (not ways and _is_within(asked, found))
+    within = any(_is_within(asked, found, way.loop, way.calls) for way in ways) or (
+        not ways and _is_within(asked, found)
+    )
     if shown and within:
         return proven(Question.SIZE, "the loop is in another one within the step", loop)
     if not shown or ends:
@@ -336,6 +340,12 @@ def _is_dimension(asked: Asked, through: Any, frame: Frame, depth: int = 3) -> b
             if one.kind == "assign" and _is_dimension(asked, one.value, frame, depth - 1):
                 return True
     return False
+
+
+def _is_field(evaluator: Evaluator, node: Any) -> bool:
+    """Whether an expression is a field of something by a name that says nothing of it."""
+    kinds = ("tensor.attributes", "module.outputs")
+    return isinstance(node, ast.Attribute) and not any(evaluator.table.own(one, node.attr) for one in kinds)
 
 
 def _is_one_of_several(evaluator: Evaluator, frame: Frame) -> bool:

@@ -223,6 +223,8 @@ class Names:
                     given = UNKNOWN
                 elif not values and (isinstance(given.const, bool) or given.const == "cpu"):
                     given = given.without_const
+                elif not values and given.kind == "device":
+                    given = given.but(device="?")
                 values.append(given)
         found = join(values) if values else UNKNOWN
         if declared.is_known and self._is_unseen(found):

@@ -138,9 +138,11 @@ def read_one_by_one(evaluator: Evaluator, frame: Frame) -> Iterator[tuple[ast.Ca
     `map(int, x)`, `max(x)`, `torch.tensor(list_of_tensors)`."""
     for kind in ("builtins", "torch"):
         known = evaluator.table.knows(kind)
-        for name in frame.flow.calls.keys() & known.keys():
+        for name in sorted(frame.flow.calls.keys() & known.keys()):
             row = known[name]
-            calls = frame.flow.calls[name] if row.gives in ("fresh", "mapped") or row.does == "asks each" else ()
+            calls = (
+                frame.flow.calls[name] if row.gives in ("fresh", "mapped") or row.does == "asks each" else ()
+            )
             for call in (one for one in calls if one.args and evaluator.row_of(one, frame) is row):
                 if _reads_each(evaluator, row, call, frame):
                     yield call, call.args[-1]
@@ -169,18 +171,24 @@ class Read:
     unless: str = ""
 
 
-def reads(evaluator: Evaluator, frame: Frame, is_wanted: Callable[[Any], Any], deep: bool = True) -> Iterator[Read]:
+def reads(
+    evaluator: Evaluator, frame: Frame, is_wanted: Callable[[Any], Any], deep: bool = True
+) -> Iterator[Read]:
     """What a function reads on the host at the nodes that are wanted: by calls, and where Python asks by itself for a number or for the truth."""
     flow, table = frame.flow, evaluator.table
     rows = [table.knows(kind) for kind in ("tensor", "builtins", "torch", "text")]
     named = [(name, row) for name in flow.calls for one in rows if (row := one.get(name)) is not None]
-    names = {name for name, row in named if waits_for(row) or row.numbers or row.device in ("host", "argument")}
-    found = [one for name in names for one in flow.calls[name] if is_wanted(one)]
+    names = {
+        name for name, row in named if waits_for(row) or row.numbers or row.device in ("host", "argument")
+    }
+    found = [one for name in sorted(names) for one in flow.calls[name] if is_wanted(one)]
     for call in found:
         read = read_by(evaluator, call, frame)
         row = evaluator.row_of(call, frame) if isinstance(call.func, ast.Name) else None
         if read is not None:
-            yield Read(call, read, _unless(evaluator, read, frame) if row is not None and not row.numbers else "")
+            yield Read(
+                call, read, _unless(evaluator, read, frame) if row is not None and not row.numbers else ""
+            )
     for call in flow.every_call if deep else ():
         if call not in found and is_wanted(call):
             yield from _within(evaluator, call, frame)
@@ -198,12 +206,23 @@ def _within(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Iterator[Read
     if inner is None:
         return
     flow = inner.flow
-    for one in reads(evaluator, inner, lambda node: not (flow.conditions(node) or rounds(evaluator, node, inner)), deep=False):
+    for one in reads(
+        evaluator,
+        inner,
+        lambda node: not (flow.conditions(node) or rounds(evaluator, node, inner)),
+        deep=False,
+    ):
         node: Any = one.of
         while not isinstance(node, ast.Name) and node is not None:
-            node = getattr(node.func, "value", None) if isinstance(node, ast.Call) else getattr(node, "value", None)
+            node = (
+                getattr(node.func, "value", None)
+                if isinstance(node, ast.Call)
+                else getattr(node, "value", None)
+            )
         bound = flow.reaching(node) if node is not None else ()
-        argument = inner.argument(node.id) if bound and all(each.kind == "parameter" for each in bound) else None
+        argument = (
+            inner.argument(node.id) if bound and all(each.kind == "parameter" for each in bound) else None
+        )
         if argument is not None and argument[0] in given:
             yield Read(call, argument[0], one.unless)
             return
@@ -235,7 +254,9 @@ def _by_index(evaluator: Evaluator, node: Any, above: ast.Subscript, frame: Fram
         yield Read(node, node)
     elif of_tensor or base.kind == "unknown":
         is_number = of_tensor and _is_number(evaluator, node, frame)
-        what = f"`{ast.unparse(node)}` is one number" if of_tensor else f"`{ast.unparse(above.value)}` is a list"
+        what = (
+            f"`{ast.unparse(node)}` is one number" if of_tensor else f"`{ast.unparse(above.value)}` is a list"
+        )
         yield Read(node, node, "" if is_number else f"whether {what} is not shown")
 
 
@@ -260,7 +281,9 @@ def _is_number(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
             return all(evaluator.value_of(each, where).const == -1 for each in one.args)
         bound = where.flow.reaching(one) if isinstance(one, ast.Name) else ()
         picked = picked or any(each.kind == "loop" for each in bound)
-        picked = picked or (isinstance(one, ast.Subscript) and evaluator.value_of(one.slice, where).kind == "number")
+        picked = picked or (
+            isinstance(one, ast.Subscript) and evaluator.value_of(one.slice, where).kind == "number"
+        )
     return evaluator.value_of(node, frame).size == "scalar"
 
 
@@ -275,7 +298,10 @@ def is_mask(evaluator: Evaluator, node: Any, frame: Frame, depth: int = 4) -> bo
         return row is not None and row.does == "masks"
     if isinstance(node, ast.Name):
         bound = frame.flow.reaching(node)
-        return all(one.kind == "assign" and not one.path and is_mask(evaluator, one.value, frame, depth - 1) for one in bound)
+        return all(
+            one.kind == "assign" and not one.path and is_mask(evaluator, one.value, frame, depth - 1)
+            for one in bound
+        )
     parts = [getattr(node, name, None) for name in ("left", "right", "operand", "value")]
     known = isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Subscript))
     return known and any(is_mask(evaluator, one, frame, depth - 1) for one in parts if one is not None)
