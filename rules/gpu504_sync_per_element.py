@@ -151,7 +151,8 @@ def _reads(asked: Asked, function: Function) -> Iterator[_Reads]:
             if picked is not None:
                 tensor, each = picked
                 several = evaluator.value_of(tensor, frame).kind == "list"
-                filling = next(_filling(asked, tensor, frame), None) if several else None
+                fills = (one for one in _filling(asked, tensor, frame) if _goes_along_dimension(asked, one, frame))
+                filling = next(fills, None) if several else None
                 new = _Reads([], tensor, None if filling else each, filling or loop, frame, read.unless)
                 found.setdefault((loop, ast.unparse(tensor)), new).at.append(read.at)
                 break
@@ -258,7 +259,9 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
         pass  # nothing else that is moved has numbers: where anything may be asked for that, `unless` says so
     elif not _is_one(asked, found) or (value.kind != "tensor" and not found.is_as_of_tensor(evaluator)):
         yield refuted(Question.TENSOR, f"nothing shows that `{ast.unparse(tensor)}` is one tensor")
-    elif value.kind != "tensor" or _is_field(evaluator, tensor):
+    elif found.unless and value.device != "cuda" and _is_field(evaluator, tensor):
+        yield refuted(Question.TENSOR, f"nothing shows that `{ast.unparse(tensor)}` is a tensor")
+    elif value.kind != "tensor":
         yield left_open(Question.TENSOR, f"whether `{ast.unparse(tensor)}` is one tensor is not shown")
     if found.unless:
         yield left_open(Question.READS, found.unless)
@@ -306,8 +309,7 @@ def _amount(asked: Asked, found: _Reads, ways: list[Repeats]) -> Answer:
     count = trips(asked.evaluator, loop, frame)
     if count is not None:
         return minor(Question.SIZE, f"the loop has {count:,} rounds", loop)
-    through = gone_through(asked.evaluator, loop, frame) or [found.tensor] if ways else ()
-    shown = any(_is_dimension(asked, one, frame) for one in through)
+    shown = bool(ways) and (loop is found.at[0] or _goes_along_dimension(asked, loop, frame))
     breaks = (one for one in frame.flow.blocks if isinstance(one, ast.Break))
     ends = any(frame.flow.loops(one)[:1] == [loop] for one in breaks)
     within = any(_is_within(asked, found, way.loop, way.calls) for way in ways) or (
@@ -329,8 +331,13 @@ def _is_within(asked: Asked, found: _Reads, step: Any = None, calls: tuple[Any, 
     return any(one is not found.loop and asked.multiplicity.trips(one, where) is None for one, where in inner)
 
 
-def _is_dimension(asked: Asked, through: Any, frame: Frame, depth: int = 3) -> bool:
+def _goes_along_dimension(asked: Asked, loop: Any, frame: Frame) -> bool:
     """Whether a loop goes through a tensor, or counts what one has along a dimension."""
+    return any(_is_dimension(asked, one, frame) for one in gone_through(asked.evaluator, loop, frame))
+
+
+def _is_dimension(asked: Asked, through: Any, frame: Frame, depth: int = 3) -> bool:
+    """Whether what a loop goes through is a tensor, or a number of what one has along a dimension."""
     for node in ast.walk(through) if depth else ():
         value = asked.evaluator.value_of(node, frame)
         if value.kind == "tensor" or value.is_moved:
