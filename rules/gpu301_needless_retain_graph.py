@@ -111,6 +111,8 @@ def _answers(asked: Asked, one: Backward) -> Iterator[Answer]:
     elif unseen is not None:
         clause = f"`{unseen.name}`, whose code is not seen, is given the graph and may call `backward` again"
     elif any(_is_of_round(one, use) for way in ways for use in way.returned):
+        if function.name == "forward" and function.cls is not None:
+            yield refuted(Question.BACKWARD, "what a forward gives is there to go backward through")
         clause = f"`{function.name}` returns a part of the graph, and its caller may call `backward` on that"
     else:
         clause = next((part.clause for part in older_parts(evaluator, one) if part.shown), "")
