@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.evaluate.weights import trips, weight
 from gpulint.analysis.queries.intended import beside_a_phase
+from gpulint.analysis.queries.multiplicity import Repeats
 from gpulint.analysis.queries.networks.behind import gone_through, made_of, rounds, source_of
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.reached import reached
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from gpulint.analysis.evaluate.evaluator import Evaluator
     from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.project.file import Function
-    from gpulint.analysis.queries.multiplicity import Repeats
     from gpulint.analysis.syntax.flow import Definition
 
 _FEW: Final = 4  # layers
@@ -120,7 +120,7 @@ class _Reads:
     each: Any
     loop: Any
     frame: Frame
-    unless: str = ""
+    unless: list[str]  # of each: what is not shown, and would make it none
 
     def is_of_network(self, evaluator: Evaluator) -> bool:
         """Whether they are the parameters of a network."""
@@ -150,17 +150,19 @@ def _reads(asked: Asked, function: Function) -> Iterator[_Reads]:
             picked = _picked(asked, read.of, frame, loop)
             if picked is not None:
                 tensor, each = picked
-                several = evaluator.value_of(tensor, frame).kind == "list"
-                fills = (one for one in _filling(asked, tensor, frame) if _goes_along_dimension(asked, one, frame))
-                filling = next(fills, None) if several else None
-                new = _Reads([], tensor, None if filling else each, filling or loop, frame, read.unless)
-                found.setdefault((loop, ast.unparse(tensor)), new).at.append(read.at)
+                is_list = evaluator.value_of(tensor, frame).kind == "list"
+                fills = _filling(asked, tensor, frame) if is_list else ()
+                filling = next((one for one in fills if _goes_along_dimension(asked, one, frame)), None)
+                new = _Reads([], tensor, None if filling else each, filling or loop, frame, [])
+                same = found.setdefault((loop, ast.unparse(tensor)), new)
+                same.at.append(read.at)
+                same.unless.append(read.unless)
                 break
     yield from found.values()
     for call, given in read_one_by_one(evaluator, frame):
         is_list = evaluator.value_of(given, frame).kind == "list"
         loop = next(_filling(asked, given, frame), call) if is_list else call
-        yield _Reads([call], given, None if is_list else given, loop, frame)
+        yield _Reads([call], given, None if is_list else given, loop, frame, [""])
 
 
 def _filling(asked: Asked, node: Any, frame: Frame) -> Iterator[Any]:
@@ -259,12 +261,12 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
         pass  # nothing else that is moved has numbers: where anything may be asked for that, `unless` says so
     elif not _is_one(asked, found) or (value.kind != "tensor" and not found.is_as_of_tensor(evaluator)):
         yield refuted(Question.TENSOR, f"nothing shows that `{ast.unparse(tensor)}` is one tensor")
-    elif found.unless and value.device != "cuda" and _is_field(evaluator, tensor):
+    elif all(found.unless) and value.device != "cuda" and _is_field(evaluator, tensor):
         yield refuted(Question.TENSOR, f"nothing shows that `{ast.unparse(tensor)}` is a tensor")
     elif value.kind != "tensor":
         yield left_open(Question.TENSOR, f"whether `{ast.unparse(tensor)}` is one tensor is not shown")
-    if found.unless:
-        yield left_open(Question.READS, found.unless)
+    if all(found.unless):
+        yield left_open(Question.READS, found.unless[0])
     yield from (left_open(Question.TENSOR, one.clause, one.at) for one in value.assumptions)
     places = set(devices(evaluator, found.each if found.is_of_network(evaluator) else tensor, frame))
     if places == {"host"}:
@@ -279,9 +281,8 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
     if multiplicity.trips(loop, frame) is not None or multiplicity.is_once(found.at[0], loop, frame):
         yield refuted(Question.REPEATS, "it reads no more than a few elements", loop)
     made = (part for one in gone_through(evaluator, loop, frame) for part in made_of(evaluator, one, frame))
-    if any(
-        isinstance(one, ast.Call) and evaluator.does(one, where) == "several processes" for one, where in made
-    ):
+    calls = (one for one in made if isinstance(one[0], ast.Call))
+    if any(evaluator.does(*one) == "several processes" for one in calls):
         yield refuted(Question.REPEATS, "it reads as many as there are processes", loop)
     rare = "step" if found.is_of_network(evaluator) else "every nth"
     if not any(one.rate in ("step", rare) for one in ways):
@@ -312,9 +313,7 @@ def _amount(asked: Asked, found: _Reads, ways: list[Repeats]) -> Answer:
     shown = bool(ways) and (loop is found.at[0] or _goes_along_dimension(asked, loop, frame))
     breaks = (one for one in frame.flow.blocks if isinstance(one, ast.Break))
     ends = any(frame.flow.loops(one)[:1] == [loop] for one in breaks)
-    within = any(_is_within(asked, found, way.loop, way.calls) for way in ways) or (
-        not ways and _is_within(asked, found)
-    )
+    within = any(_is_within(asked, found, way) for way in ways or [Repeats("?")])
     if shown and within:
         return proven(Question.SIZE, "the loop is in another one within the step", loop)
     if not shown or ends:
@@ -322,12 +321,12 @@ def _amount(asked: Asked, found: _Reads, ways: list[Repeats]) -> Answer:
     return minor(Question.SIZE, f"one wait for each entry along a dimension of a tensor: {unknown}", loop)
 
 
-def _is_within(asked: Asked, found: _Reads, step: Any = None, calls: tuple[Any, ...] = ()) -> bool:
+def _is_within(asked: Asked, found: _Reads, way: Repeats) -> bool:
     """Whether the loop is in another one within the step."""
     first = found.at[0] if found.each is not None else found.loop
-    sites = ((first, found.frame), *calls)
+    sites = ((first, found.frame), *way.calls)
     around = [(one, where) for node, where in sites for one in where.flow.loops(node)]
-    inner = takewhile(lambda one: one[0] is not step, around)
+    inner = takewhile(lambda one: one[0] is not way.loop, around)
     return any(one is not found.loop and asked.multiplicity.trips(one, where) is None for one, where in inner)
 
 

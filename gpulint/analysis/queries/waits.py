@@ -19,7 +19,7 @@ from gpulint.analysis.queries.networks.behind import rounds
 from gpulint.analysis.queries.steps import Steps
 from gpulint.analysis.queries.stores.on_device import each_of, operations
 from gpulint.analysis.syntax.flow import Flow
-from gpulint.analysis.syntax.nodes import arguments, called_on, keyword, last_name
+from gpulint.analysis.syntax.nodes import arguments, called_on, key_of, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, refuted
 
 _PARTS = (ast.Slice, ast.Tuple, ast.Constant)
@@ -136,29 +136,25 @@ def read_by(evaluator: Evaluator, call: ast.Call, frame: Frame) -> ast.expr | No
 def read_one_by_one(evaluator: Evaluator, frame: Frame) -> Iterator[tuple[ast.Call, ast.expr]]:
     """The calls of a function that read one thing after the other of what they are given, with that, a tensor or a list of tensors:
     `map(int, x)`, `max(x)`, `torch.tensor(list_of_tensors)`."""
-    for kind in ("builtins", "torch"):
-        known = evaluator.table.knows(kind)
-        for name in sorted(frame.flow.calls.keys() & known.keys()):
-            row = known[name]
-            calls = (
-                frame.flow.calls[name] if row.gives in ("fresh", "mapped") or row.does == "asks each" else ()
-            )
-            for call in (one for one in calls if one.args and evaluator.row_of(one, frame) is row):
+    table, calls = evaluator.table, frame.flow.calls
+    rows = [*table.knows("builtins").items(), *table.knows("torch").items()]
+    for name, row in rows:
+        if name in calls and (row.gives in ("fresh", "mapped") or row.does == "asks each"):
+            for call in (one for one in calls[name] if one.args and evaluator.row_of(one, frame) is row):
                 if _reads_each(evaluator, row, call, frame):
                     yield call, call.args[-1]
 
 
 def _reads_each(evaluator: Evaluator, row: Row, call: ast.Call, frame: Frame) -> bool:
-    given = call.args[-1]
+    first, given = call.args[0], call.args[-1]
     if row.gives == "mapped":
-        function = evaluator.table.own("builtins", evaluator.value_of(call.args[0], frame).full_name)
+        function = evaluator.table.own("builtins", evaluator.value_of(first, frame).full_name)
         return function is not None and function.reads and _is_there(evaluator, given, frame)
-    asks = row.does == "asks each" and len(call.args) == 1 and keyword(call, "key") is None
-    if asks and _is_there(evaluator, given, frame):
-        return True
+    asks = row.does == "asks each" and first is given and keyword(call, "key") is None
     value = evaluator.value_of(given, frame)
-    is_list = value.kind == "list" and not isinstance(given, ast.List)
-    return (asks or row.gives == "fresh") and is_list and each_of(evaluator, value).device == "cuda"
+    is_list = (asks or row.gives == "fresh") and value.kind == "list" and not isinstance(given, ast.List)
+    several = is_list and each_of(evaluator, value).device == "cuda"
+    return several or (asks and _is_there(evaluator, given, frame))
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,20 +171,16 @@ def reads(
     evaluator: Evaluator, frame: Frame, is_wanted: Callable[[Any], Any], deep: bool = True
 ) -> Iterator[Read]:
     """What a function reads on the host at the nodes that are wanted: by calls, and where Python asks by itself for a number or for the truth."""
-    flow, table = frame.flow, evaluator.table
-    rows = [table.knows(kind) for kind in ("tensor", "builtins", "torch", "text")]
-    named = [(name, row) for name in flow.calls for one in rows if (row := one.get(name)) is not None]
-    names = {
-        name for name, row in named if waits_for(row) or row.numbers or row.device in ("host", "argument")
-    }
-    found = [one for name in sorted(names) for one in flow.calls[name] if is_wanted(one)]
+    flow = frame.flow
+    known = [evaluator.table.knows(kind) for kind in ("tensor", "builtins", "torch", "text")]
+    rows = {name: [one[name] for one in known if name in one] for name in flow.calls}
+    asked = [name for name, several in rows.items() if any(map(_may_read, several))]
+    found = [one for name in asked for one in flow.calls[name] if is_wanted(one)]
     for call in found:
-        read = read_by(evaluator, call, frame)
-        row = evaluator.row_of(call, frame) if isinstance(call.func, ast.Name) else None
+        read, row = read_by(evaluator, call, frame), evaluator.table.own("builtins", key_of(call.func) or "")
         if read is not None:
-            yield Read(
-                call, read, _unless(evaluator, read, frame) if row is not None and not row.numbers else ""
-            )
+            says = row is None or row.numbers
+            yield Read(call, read, "" if says else _unless(evaluator, read, frame))
     for call in flow.every_call if deep else ():
         if call not in found and is_wanted(call):
             yield from _within(evaluator, call, frame)
@@ -198,6 +190,10 @@ def reads(
             yield from _implicit(evaluator, node, above, frame)
 
 
+def _may_read(row: Row) -> bool:
+    return waits_for(row) or row.numbers or row.device in ("host", "argument")
+
+
 def _within(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Iterator[Read]:
     """What a function of the project reads in any case of what a call gives it."""
     given = [one for one in arguments(call) if _is_there(evaluator, one, frame)]
@@ -205,26 +201,12 @@ def _within(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Iterator[Read
     inner = evaluator.enter(function, call, frame, receiver) if function is not None else None
     if inner is None:
         return
-    flow = inner.flow
-    for one in reads(
-        evaluator,
-        inner,
-        lambda node: not (flow.conditions(node) or rounds(evaluator, node, inner)),
-        deep=False,
-    ):
-        node: Any = one.of
-        while not isinstance(node, ast.Name) and node is not None:
-            node = (
-                getattr(node.func, "value", None)
-                if isinstance(node, ast.Call)
-                else getattr(node, "value", None)
-            )
-        bound = flow.reaching(node) if node is not None else ()
-        argument = (
-            inner.argument(node.id) if bound and all(each.kind == "parameter" for each in bound) else None
-        )
-        if argument is not None and argument[0] in given:
-            yield Read(call, argument[0], one.unless)
+    at_once = lambda node: not (inner.flow.conditions(node) or rounds(evaluator, node, inner))  # noqa: E731
+    for one in reads(evaluator, inner, at_once, deep=False):
+        made = (node for node, where in operations(evaluator, one.of, inner) if where is frame)
+        node = next((node for node in made if node in given), None)
+        if node is not None:
+            yield Read(call, node, one.unless)
             return
 
 
@@ -254,9 +236,8 @@ def _by_index(evaluator: Evaluator, node: Any, above: ast.Subscript, frame: Fram
         yield Read(node, node)
     elif of_tensor or base.kind == "unknown":
         is_number = of_tensor and _is_number(evaluator, node, frame)
-        what = (
-            f"`{ast.unparse(node)}` is one number" if of_tensor else f"`{ast.unparse(above.value)}` is a list"
-        )
+        item, of = ast.unparse(node), ast.unparse(above.value)
+        what = f"`{item}` is one number" if of_tensor else f"`{of}` is a list"
         yield Read(node, node, "" if is_number else f"whether {what} is not shown")
 
 
@@ -274,17 +255,19 @@ def _unless(evaluator: Evaluator, node: Any, frame: Frame) -> str:
 
 def _is_number(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
     """Whether a tensor is one number: what is worked out of all, or one of those that were laid out in a row."""
-    picked = evaluator.value_of(node, frame).size == "scalar"
+    if evaluator.value_of(node, frame).size == "scalar":
+        return True
+    picked = False
     for one, where in operations(evaluator, node, frame):
-        row = evaluator.table.own("tensor", last_name(one.func)) if isinstance(one, ast.Call) else None
-        if picked and row is not None and row.does == "lays out":
-            return all(evaluator.value_of(each, where).const == -1 for each in one.args)
-        bound = where.flow.reaching(one) if isinstance(one, ast.Name) else ()
-        picked = picked or any(each.kind == "loop" for each in bound)
-        picked = picked or (
-            isinstance(one, ast.Subscript) and evaluator.value_of(one.slice, where).kind == "number"
-        )
-    return evaluator.value_of(node, frame).size == "scalar"
+        if isinstance(one, ast.Name):
+            picked = picked or any(each.kind == "loop" for each in where.flow.reaching(one))
+        elif isinstance(one, ast.Subscript):
+            picked = picked or evaluator.value_of(one.slice, where).kind == "number"
+        elif picked and isinstance(one, ast.Call):
+            row = evaluator.table.own("tensor", last_name(one.func))
+            if row is not None and row.does == "lays out":
+                return all(evaluator.value_of(each, where).const == -1 for each in one.args)
+    return False
 
 
 def is_mask(evaluator: Evaluator, node: Any, frame: Frame, depth: int = 4) -> bool:
@@ -296,15 +279,13 @@ def is_mask(evaluator: Evaluator, node: Any, frame: Frame, depth: int = 4) -> bo
     if isinstance(node, ast.Call):
         row = evaluator.row_of(node, frame) or evaluator.table.own("tensor", last_name(node.func))
         return row is not None and row.does == "masks"
-    if isinstance(node, ast.Name):
-        bound = frame.flow.reaching(node)
-        return all(
-            one.kind == "assign" and not one.path and is_mask(evaluator, one.value, frame, depth - 1)
-            for one in bound
-        )
     parts = [getattr(node, name, None) for name in ("left", "right", "operand", "value")]
-    known = isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Subscript))
-    return known and any(is_mask(evaluator, one, frame, depth - 1) for one in parts if one is not None)
+    if isinstance(node, ast.Name):
+        parts = [
+            one.value if one.kind == "assign" and not one.path else None for one in frame.flow.reaching(node)
+        ]
+    asked = [one is not None and is_mask(evaluator, one, frame, depth - 1) for one in parts]
+    return all(asked) if isinstance(node, ast.Name) else any(asked)
 
 
 def _is_index(node: Any, above: Any, flow: Flow) -> bool:
