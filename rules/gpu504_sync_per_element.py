@@ -11,7 +11,7 @@ from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.evaluate.weights import trips, weight
 from gpulint.analysis.queries.intended import beside_a_phase
 from gpulint.analysis.queries.multiplicity import Repeats
-from gpulint.analysis.queries.networks.behind import gone_through, made_of, rounds, source_of
+from gpulint.analysis.queries.networks.behind import gone_through, rounds, source_of
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.stores.on_device import devices, each_of
@@ -280,10 +280,6 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
         yield refuted(Question.REPEATS, "each round is a step of its own", loop)
     if multiplicity.trips(loop, frame) is not None or multiplicity.is_once(found.at[0], loop, frame):
         yield refuted(Question.REPEATS, "it reads no more than a few elements", loop)
-    made = (part for one in gone_through(evaluator, loop, frame) for part in made_of(evaluator, one, frame))
-    calls = (one for one in made if isinstance(one[0], ast.Call))
-    if any(evaluator.does(*one) == "several processes" for one in calls):
-        yield refuted(Question.REPEATS, "it reads as many as there are processes", loop)
     rare = "step" if found.is_of_network(evaluator) else "every nth"
     if not any(one.rate in ("step", rare) for one in ways):
         if not any(one.rate == "?" and one.loop is None for one in ways):

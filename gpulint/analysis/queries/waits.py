@@ -136,13 +136,17 @@ def read_by(evaluator: Evaluator, call: ast.Call, frame: Frame) -> ast.expr | No
 def read_one_by_one(evaluator: Evaluator, frame: Frame) -> Iterator[tuple[ast.Call, ast.expr]]:
     """The calls of a function that read one thing after the other of what they are given, with that, a tensor or a list of tensors:
     `map(int, x)`, `max(x)`, `torch.tensor(list_of_tensors)`."""
-    table, calls = evaluator.table, frame.flow.calls
-    rows = [*table.knows("builtins").items(), *table.knows("torch").items()]
-    for name, row in rows:
-        if name in calls and (row.gives in ("fresh", "mapped") or row.does == "asks each"):
-            for call in (one for one in calls[name] if one.args and evaluator.row_of(one, frame) is row):
-                if _reads_each(evaluator, row, call, frame):
+    known = [evaluator.table.knows(kind) for kind in ("builtins", "torch")]
+    for name, calls in frame.flow.calls.items():
+        if any(name in one and _may_read_each(one[name]) for one in known):
+            for call in (one for one in calls if one.args):
+                row = evaluator.row_of(call, frame)  # `torch.cuda.ByteTensor(xs)`
+                if row is not None and _may_read_each(row) and _reads_each(evaluator, row, call, frame):
                     yield call, call.args[-1]
+
+
+def _may_read_each(row: Row) -> bool:
+    return row.gives in ("fresh", "mapped") or row.does == "asks each"
 
 
 def _reads_each(evaluator: Evaluator, row: Row, call: ast.Call, frame: Frame) -> bool:
