@@ -39,9 +39,11 @@ class SyncPerElement(Rule):
     Finds loops inside a step that read a tensor of that step element by element: `.item()`, `float()`, `.cpu()` or
     `.tolist()` of one element at a time, also in a lambda that is called for each: `ids.sort(key=lambda i: scores[i].item())`.
     What one loop indexes and another one within it, `valid[i][j].item()`, is told with that doubt where nothing shows that it is a tensor.
-    It also tells where an element is tested (`if done[i]:`), compared in a test, bounds a slice, or picks an item of a list
-    (`words[i] for i in ids`): that reads it as well. So do `masked_select` and `nonzero`, whose result is as large as the values
-    say, and `torch.tensor(values)` of each in a list of tensors there. One `.item()` a step is in order and not reported.
+    It also tells where Python itself asks an element for a number, or whether it holds: where it is tested (`if done[i]:`), compared in a
+    test or as the key of a sort, bounds a slice or a `range`, says how large something is (`torch.zeros(n)`), picks an item
+    (`words[i] for i in ids`, `counts[label, guess] += 1`), or is put into a text; and what a function of the program reads of each that it is given.
+    So do masks that pick (`row[row > 0]`), `nonzero` and their like, whose result is as large as the values say, `torch.equal`, `max(x)` and `map(int, x)`,
+    and `torch.tensor(values)` of each in a list of tensors there. One `.item()` a step is in order and not reported.
     And loops that read a number of each of a network's parameters: `for p in model.parameters(): total += p.grad.norm().item()`, or
     `any(not torch.isfinite(p.grad).all() for p in params)`. These are notes: as many waits as the network has parameters. Stack the numbers
     on the GPU and read them once, `torch.stack(torch._foreach_norm(grads)).norm().item()`; `torch.nn.utils.clip_grad_norm_` gives it too.
