@@ -78,6 +78,11 @@ def source_of(definition: Definition) -> tuple[Any, tuple[Any, ...]]:
         if name == "enumerate" and path[:1] == (0,):
             return None, ()
         value, path = value.args[own], path[1:]
+    while definition.kind == "assign" and path and isinstance(value, ast.Tuple):  # `a, b = f(a), f(b)`
+        starred = any(isinstance(one, ast.Starred) for one in value.elts)
+        if starred or path[0] not in range(len(value.elts)):
+            break
+        value, path = value.elts[path[0]], path[1:]
     return value, path
 
 
