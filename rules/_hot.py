@@ -169,8 +169,7 @@ def _under(flag: ast.AST, repeats: Repeats) -> Answer:
     changes = False
     if repeats.frame is not None:
         flow = repeats.frame.flow
-        names = (one for one in ast.walk(flag) if isinstance(one, ast.Name) and one in flow.parents)
-        bound = {found.statement for one in names for found in flow.reaching(one)} & flow.blocks.keys()
+        bound = {one.statement for one in flow.bound_in(flag)} & flow.blocks.keys()
         changes = repeats.loop in bound or any(repeats.loop in flow.loops(one) for one in bound)
     if changes or any(isinstance(one, ast.Call) for one in ast.walk(flag)):
         return refuted(Question.REPEATS, f"it runs in some rounds only, where `{ast.unparse(flag)}`", flag)

@@ -217,8 +217,7 @@ def _selects(condition: tuple[Any, bool], flow: Flow, at: Any) -> bool:
     test, wanted = condition
     if not wanted or (isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.NotIn)):
         return False
-    names = (one for one in ast.walk(test) if isinstance(one, ast.Name) and one in flow.parents)
-    chosen = (one.statement for name in names for one in flow.reaching(name) if one.kind == "loop")
+    chosen = (one.statement for one in flow.bound_in(test) if one.kind == "loop")
     return any(one is at or at in flow.loops(one) for one in chosen)
 
 

@@ -285,8 +285,8 @@ def _counts(asked: Asked, one: Definition, store: Store, kept: _Kept) -> bool:
 
 def _is_of_given(asked: Asked, one: Definition, frame: Frame) -> bool:
     """Whether a loop goes through what the function is given, and does not count it."""
-    names = [node for node in ast.walk(one.value) if isinstance(node, ast.Name)] if one.kind == "loop" else []
-    given = [each for name in names for each in frame.flow.reaching(name) if each.kind == "parameter"]
+    bound = frame.flow.bound_in(one.value) if one.kind == "loop" else []
+    given = [each for each in bound if each.kind == "parameter"]
     own = frame.function.self_name
     return any(each.key != own for each in given) and asked.evaluator.definition(one, frame).kind != "number"
 

@@ -361,9 +361,7 @@ def _gradient_is_read(evaluator: Evaluator, run: Run, backwards: tuple[Use, ...]
 
 def _traces(evaluator: Evaluator, node: Any, frame: Frame) -> set[Any]:
     """Where what an expression gives was made, and what binds the names in it."""
-    flow = frame.flow
-    names = (one for one in ast.walk(node) if isinstance(one, ast.Name) and one in flow.parents)
-    bound = {found for one in names for found in flow.reaching(one) if found is not ENTRY}
+    bound = {one for one in frame.flow.bound_in(node) if one is not ENTRY}
     return bound | evaluator.value_of(node, frame).origins
 
 

@@ -166,8 +166,7 @@ def _summed(evaluator: Evaluator, node: Any, frame: Frame, seen: set[Any]) -> It
 
 def _scales(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
     """Whether a factor is a number, or was there before: what the rounds have given comes too late for a backward in each."""
-    names = [one for one in ast.walk(node) if isinstance(one, ast.Name) and one in frame.flow.parents]
-    kinds = {one.kind for name in names for one in frame.flow.reaching(name)}
+    kinds = {one.kind for one in frame.flow.bound_in(node)}
     return kinds.isdisjoint(("assign", "augmented")) or evaluator.value_of(node, frame).kind == "number"
 
 

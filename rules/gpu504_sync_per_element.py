@@ -215,19 +215,17 @@ def _picked(asked: Asked, node: Any, frame: Frame, loop: Any, depth: int = 6) ->
     found = (_picked(asked, one, frame, loop, depth - 1) for one in parts)
     picked = next((one for one in found if one is not None), None)
     if picked is None and isinstance(node, ast.Compare):  # `labels == c`
-        one, other = node.left, node.comparators[0]
-        is_tensor = evaluator.value_of(one, frame).kind == "tensor"
-        if is_tensor and _stands(one, loop, frame) and _says(asked, other, one, loop, frame):
-            return one, node
+        left, other = node.left, node.comparators[0]
+        is_tensor = evaluator.value_of(left, frame).kind == "tensor"
+        if is_tensor and _stands(left, loop, frame) and _says(asked, other, left, loop, frame):
+            return left, node
     return picked
 
 
 def _says(asked: Asked, node: Any, base: Any, loop: Any, frame: Frame, cut: bool = False) -> bool:
     """Whether an expression says what a round takes of what stands before the loop: it has in it what the round is about (which is more than one of
     it where that is `cut` out), or what is counted in the rounds."""
-    flow = frame.flow
-    names = [one for one in ast.walk(node) if isinstance(one, ast.Name)]
-    bound = [one for name in names for one in flow.reaching(name)]
+    bound = frame.flow.bound_in(node)
     if not cut and any(_is_picked(asked, one, loop, frame) for one in bound):
         return True
     counted = any(one.kind == "augmented" and _is_in(loop, one, frame) for one in bound)
@@ -236,8 +234,7 @@ def _says(asked: Asked, node: Any, base: Any, loop: Any, frame: Frame, cut: bool
 
 def _stands(node: Any, loop: Any, frame: Frame) -> bool:
     """Whether an expression is the same in each round of a loop."""
-    names = (one for one in ast.walk(node) if isinstance(one, ast.Name))
-    return not any(_is_in(loop, one, frame) for name in names for one in frame.flow.reaching(name))
+    return not any(_is_in(loop, one, frame) for one in frame.flow.bound_in(node))
 
 
 def _is_in(loop: Any, definition: Definition, frame: Frame) -> bool:

@@ -171,8 +171,7 @@ def _repair(asked: Asked, call: ast.Call, first: ast.Call, frame: Frame) -> Repa
     flow = frame.flow
     statement, before = flow.statement_of(call), flow.statement_of(first)
     alone = isinstance(statement, ast.Expr) and statement.value is call
-    needed = [one for part in ast.walk(call) if isinstance(part, ast.Name) for one in flow.reaching(part)]
-    late = any(flow.order.get(one.statement, -1) >= flow.order[before] for one in needed)
+    late = any(flow.order.get(one.statement, -1) >= flow.order[before] for one in flow.bound_in(call))
     if not alone or late or flow.blocks[statement] is not flow.blocks[before]:
         return None
     why = "what is made between the two is on the rank's own card then"

@@ -454,8 +454,7 @@ def _is_of_networks(one: Round, origins: set[Any]) -> bool:
     flow = one.frame.flow
     own = [node for node, frame in origins if frame is one.frame and one.loop in flow.loops(node)]
     for node in own:
-        names = (part for part in ast.walk(node.func) if isinstance(part, ast.Name) and part in flow.parents)
-        bound = [found for name in names for found in flow.reaching(name) if found.kind == "loop"]
+        bound = [found for found in flow.bound_in(node.func) if found.kind == "loop"]
         if all(_loop_of(flow, found) is not one.loop for found in bound):
             return False
     return bool(own)

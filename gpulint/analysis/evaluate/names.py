@@ -466,8 +466,7 @@ class Names:
 def _asks_for_parameters(flow: Flow, test: Any) -> bool:
     key = (_asks_for_parameters, test)
     if key not in flow.known:
-        names = (one for one in ast.walk(test) if isinstance(one, ast.Name) and one in flow.parents)
-        flow.known[key] = any(each.kind == "parameter" for one in names for each in flow.reaching(one))
+        flow.known[key] = any(one.kind == "parameter" for one in flow.bound_in(test))
     return bool(flow.known[key])
 
 

@@ -181,8 +181,7 @@ def _spelled(test: Any) -> str:
 
 def _is_chosen(evaluator: Evaluator, test: Any, frame: Frame) -> bool:
     """Whether a condition compares something with a text, or asks for a flag, that the function is given or that a loop goes through."""
-    names = [one for one in ast.walk(test) if isinstance(one, ast.Name) and one in frame.flow.parents]
-    kinds = {one.kind for name in names for one in frame.flow.reaching(name)}
+    kinds = {one.kind for one in frame.flow.bound_in(test)}
     asks = any(isinstance(one, ast.Call) for one in ast.walk(test))
     if asks or not isinstance(test, (ast.Name, ast.Compare)):
         return False

@@ -293,15 +293,10 @@ def is_mask(evaluator: Evaluator, node: Any, frame: Frame, depth: int = 4) -> bo
 
 
 def _is_index(node: Any, above: Any, flow: Flow) -> bool:
-    if isinstance(above, ast.Tuple):
-        outer = flow.parents.get(above)
-        whole = getattr(outer, "slice", None) is above or _is_put_into_text(above, outer, flow)
-        return whole and not isinstance(node, _PARTS)
-    return node is above.slice and not isinstance(node, _PARTS)
-
-
-def _is_put_into_text(node: Any, above: Any, flow: Flow) -> bool:
-    return isinstance(above, ast.BinOp) and isinstance(above.op, ast.Mod) and node is above.right
+    """Whether a node is an index, or what is put into a text: by itself or beside others."""
+    outer, whole = (flow.parents.get(above), above) if isinstance(above, ast.Tuple) else (above, node)
+    is_put = isinstance(getattr(outer, "op", None), ast.Mod) and getattr(outer, "right", None) is whole
+    return (is_put or getattr(outer, "slice", None) is whole) and not isinstance(node, _PARTS)
 
 
 def _orders(node: Any, above: ast.Lambda, flow: Flow) -> bool:
@@ -314,5 +309,5 @@ _ASKS: Final[dict[type, Callable[[Any, Any, Flow], bool]]] = {
     **dict.fromkeys((ast.BoolOp, ast.Slice, ast.FormattedValue), lambda node, above, flow: node is not getattr(above, "format_spec", None)),
     ast.comprehension: lambda node, above, flow: node in above.ifs,
     ast.UnaryOp: lambda node, above, flow: isinstance(above.op, ast.Not),
-    ast.Subscript: _is_index, ast.Tuple: _is_index, ast.BinOp: _is_put_into_text, ast.Lambda: _orders,
+    **dict.fromkeys((ast.Subscript, ast.Tuple, ast.BinOp), _is_index), ast.Lambda: _orders,
 }  # fmt: skip

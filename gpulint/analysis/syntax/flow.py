@@ -324,6 +324,11 @@ class Flow:
         others = (one for one in anew if one is not definition and one.statement in self.blocks)
         return bool(loops) and not any(loops[0] in self.loops(one.statement) for one in others)
 
+    def bound_in(self, node: ast.AST) -> list[Definition]:
+        """What gives the names in an expression what they stand for."""
+        names = (one for one in ast.walk(node) if isinstance(one, ast.Name) and one in self.parents)
+        return [found for one in names for found in self.reaching(one)]
+
     def uses_of(self, definition: Definition) -> list[Any]:
         """The uses of a key that a definition reaches, in the order of the text."""
         if self._uses_of is None:

@@ -79,10 +79,10 @@ def source_of(definition: Definition) -> tuple[Any, tuple[Any, ...]]:
             return None, ()
         value, path = value.args[own], path[1:]
     while definition.kind == "assign" and path and isinstance(value, ast.Tuple):  # `a, b = f(a), f(b)`
-        starred = any(isinstance(one, ast.Starred) for one in value.elts)
-        if starred or path[0] not in range(len(value.elts)):
+        own = path[0]
+        if own not in range(len(value.elts)) or any(isinstance(one, ast.Starred) for one in value.elts):
             break
-        value, path = value.elts[path[0]], path[1:]
+        value, path = value.elts[own], path[1:]
     return value, path
 
 
