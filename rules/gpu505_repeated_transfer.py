@@ -124,6 +124,7 @@ class RepeatedTransfer(Rule):
     ## Fix safety
     Making zeros, ones and the like on the device is safe: they are the same numbers. Unsafe for ranges of numbers, whose last
     digit may be another there, for random numbers, which another generator draws, and where what is given to `to` may be no device.
+    Where that is a tensor, `.type_as(x)`, what is made takes its type as well.
     Nothing is offered where the tensor has a name before it is moved or is computed with, for constructors such as `torch.FloatTensor`,
     which make none on a GPU, and for what is the same in every step: move it before the loop.
     """
