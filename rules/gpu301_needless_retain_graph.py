@@ -106,11 +106,14 @@ def _answers(asked: Asked, one: Backward) -> Iterator[Answer]:
         yield refuted(Question.BACKWARD, "each round of the loop goes through a graph older than it", older)
     ways = [outcome(evaluator, node, frame) for node, frame in in_text_order(one.origins)]
     unseen = next((use for way in ways for use in way.unseen), None)
+    returned = any(_is_of_round(one, use) for way in ways for use in way.returned)
+    if returned and function.name == "forward" and function.cls is not None:
+        yield refuted(Question.BACKWARD, "what a forward gives is there to go backward through")
     if not one.origins:
         clause = "the loss is a caller's, who may call `backward` on it again"
     elif unseen is not None:
         clause = f"`{unseen.name}`, whose code is not seen, is given the graph and may call `backward` again"
-    elif any(_is_of_round(one, use) for way in ways for use in way.returned):
+    elif returned:
         clause = f"`{function.name}` returns a part of the graph, and its caller may call `backward` on that"
     else:
         clause = next((part.clause for part in older_parts(evaluator, one) if part.shown), "")

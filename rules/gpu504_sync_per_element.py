@@ -2,20 +2,21 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from gpulint.analysis.evaluate.consumers import consumers
-from gpulint.analysis.evaluate.weights import weight
+from gpulint.analysis.evaluate.weights import trips, weight
 from gpulint.analysis.queries.intended import beside_a_phase
+from gpulint.analysis.queries.multiplicity import Repeats
 from gpulint.analysis.queries.networks.behind import gone_through, rounds, source_of
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.stores.on_device import devices, each_of
-from gpulint.analysis.queries.waits import read_by, read_implicitly, waits_for
-from gpulint.analysis.syntax.nodes import COMPREHENSIONS, key_of, last_name
+from gpulint.analysis.queries.waits import read_one_by_one, reads, waits_for
+from gpulint.analysis.syntax.nodes import COMPREHENSIONS, called_on, key_of, last_name
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from gpulint.analysis.evaluate.evaluator import Evaluator
     from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.project.file import Function
-    from gpulint.analysis.queries.multiplicity import Repeats
     from gpulint.analysis.syntax.flow import Definition
 
 _FEW: Final = 4  # layers
@@ -39,9 +39,11 @@ class SyncPerElement(Rule):
     Finds loops inside a step that read a tensor of that step element by element: `.item()`, `float()`, `.cpu()` or
     `.tolist()` of one element at a time, also in a lambda that is called for each: `ids.sort(key=lambda i: scores[i].item())`.
     What one loop indexes and another one within it, `valid[i][j].item()`, is told with that doubt where nothing shows that it is a tensor.
-    It also tells where an element is tested (`if done[i]:`), compared in a test, bounds a slice, or picks an item of a list
-    (`words[i] for i in ids`): that reads it as well. So do `masked_select` and `nonzero`, whose result is as large as the values
-    say, and `torch.tensor(values)` of each in a list of tensors there. One `.item()` a step is in order and not reported.
+    It also tells where Python itself asks an element for a number, or whether it holds: where it is tested (`if done[i]:`), compared in a
+    test or as the key of a sort, bounds a slice or a `range`, says how large something is (`torch.zeros(n)`), picks an item
+    (`words[i] for i in ids`, `counts[label, guess] += 1`), or is put into a text; and what a function of the program reads of each that it is given.
+    So do masks that pick (`row[row > 0]`), `nonzero` and their like, whose result is as large as the values say, `torch.equal`, `max(x)` and `map(int, x)`,
+    and `torch.tensor(values)` of each in a list of tensors there. One `.item()` a step is in order and not reported.
     And loops that read a number of each of a network's parameters: `for p in model.parameters(): total += p.grad.norm().item()`, or
     `any(not torch.isfinite(p.grad).all() for p in params)`. These are notes: as many waits as the network has parameters. Stack the numbers
     on the GPU and read them once, `torch.stack(torch._foreach_norm(grads)).norm().item()`; `torch.nn.utils.clip_grad_norm_` gives it too.
@@ -120,6 +122,7 @@ class _Reads:
     each: Any
     loop: Any
     frame: Frame
+    unless: list[str]  # of each: what is not shown, and would make it none
 
     def is_of_network(self, evaluator: Evaluator) -> bool:
         """Whether they are the parameters of a network."""
@@ -141,34 +144,36 @@ class _Reads:
 
 
 def _reads(asked: Asked, function: Function) -> Iterator[_Reads]:
-    evaluator, frame, flow = asked.evaluator, asked.root(function), function.flow
+    evaluator, frame = asked.evaluator, asked.root(function)
     found: dict[tuple[Any, str], _Reads] = {}
-    rows = [evaluator.table.knows(kind) for kind in ("tensor", "builtins")]
-    named = [(name, row) for name in flow.calls for one in rows if (row := one.get(name)) is not None]
-    names = {name for name, row in named if waits_for(row) or row.device in ("host", "argument")}
-    calls = [one for name in names for one in flow.calls[name] if rounds(evaluator, one, frame)]
-    reads: list[Any] = [(call, read_by(evaluator, call, frame)) for call in calls]
-    reads += read_implicitly(evaluator, frame)
-    for at, read in sorted(reads, key=lambda one: (one[0].lineno, one[0].col_offset)):
-        for loop in rounds(evaluator, at, frame):
-            picked = _picked(asked, read, frame, loop)
+    waits = reads(evaluator, frame, lambda node: rounds(evaluator, node, frame))
+    for read in sorted(waits, key=lambda one: (one.at.lineno, one.at.col_offset)):
+        for loop in rounds(evaluator, read.at, frame):
+            picked = _picked(asked, read.of, frame, loop)
             if picked is not None:
-                several = found.setdefault((loop, ast.unparse(picked[0])), _Reads([], *picked, loop, frame))
-                several.at.append(at)
+                tensor, each = picked
+                is_list = evaluator.value_of(tensor, frame).kind == "list"
+                fills = _filling(asked, tensor, frame) if is_list else ()
+                filling = next((one for one in fills if _goes_along_dimension(asked, one, frame)), None)
+                new = _Reads([], tensor, None if filling else each, filling or loop, frame, [])
+                same = found.setdefault((loop, ast.unparse(tensor)), new)
+                same.at.append(read.at)
+                same.unless.append(read.unless)
                 break
     yield from found.values()
-    known = evaluator.table.knows("torch")
-    made = (name for name in flow.calls if name in known and known[name].gives == "fresh")
-    for call in (one for name in made for one in flow.calls[name] if one.args):
-        given = call.args[0]  # it reads each tensor of a list
-        value = evaluator.value_of(given, frame)
-        is_list = value.kind == "list" and not isinstance(given, ast.List)
-        if is_list and each_of(evaluator, value).device == "cuda":
-            nodes = [*ast.walk(given), *(node for node, _ in value.origins)]
-            filled = [one for one in nodes if isinstance(one, (ast.Lambda, *COMPREHENSIONS))]
-            put = flow.calls_on((key_of(given),), "append", "insert")
-            filled += [flow.loops(one)[0] for one in put if flow.loops(one)]
-            yield _Reads([call], given, None, filled[0] if filled else call, frame)
+    for call, given in read_one_by_one(evaluator, frame):
+        is_list = evaluator.value_of(given, frame).kind == "list"
+        loop = next(_filling(asked, given, frame), call) if is_list else call
+        yield _Reads([call], given, None if is_list else given, loop, frame, [""])
+
+
+def _filling(asked: Asked, node: Any, frame: Frame) -> Iterator[Any]:
+    """What fills a list in its rounds."""
+    flow = frame.flow
+    nodes = [*ast.walk(node), *(one for one, _ in asked.evaluator.value_of(node, frame).origins)]
+    yield from (one for one in nodes if isinstance(one, (ast.Lambda, *COMPREHENSIONS)))
+    put = flow.calls_on((key_of(node),), "append", "insert")
+    yield from (flow.loops(one)[0] for one in put if flow.loops(one))
 
 
 def _picked(asked: Asked, node: Any, frame: Frame, loop: Any, depth: int = 6) -> tuple[Any, Any] | None:
@@ -181,7 +186,8 @@ def _picked(asked: Asked, node: Any, frame: Frame, loop: Any, depth: int = 6) ->
         is_of_tensor = evaluator.table.own("tensor.attributes", node.attr) is not None
         parts += [node.value] if is_of_tensor else []
     elif isinstance(node, ast.Name):
-        for one in flow.reaching(node):
+        is_count = evaluator.value_of(node, frame).kind == "number"  # `for c in range(n)`
+        for one in flow.reaching(node) if not is_count else ():
             if _is_picked(asked, one, loop, frame):
                 source, path = source_of(one)
                 if path and evaluator.value_of(node, frame).kind != "parameter":  # beside its name
@@ -190,21 +196,50 @@ def _picked(asked: Asked, node: Any, frame: Frame, loop: Any, depth: int = 6) ->
             if one.kind == "assign" and not one.path and loop in rounds(evaluator, one.value, frame):
                 parts.append(one.value)
     elif isinstance(node, ast.Subscript):
-        names = [one for one in ast.walk(node.slice) if isinstance(one, ast.Name)]
         cut = any(isinstance(one, ast.Slice) and (one.lower or one.upper) for one in ast.walk(node.slice))
-        bound = () if cut else (one for name in names for one in flow.reaching(name))
-        if any(_is_picked(asked, one, loop, frame) for one in bound):
+        if _says(asked, node.slice, node.value, loop, frame, cut):
             return node.value, node
         parts.append(node.value)
     elif isinstance(node, (ast.BinOp, ast.Compare)):
         parts += ast.iter_child_nodes(node)
     elif isinstance(node, ast.Call):
-        if evaluator.row_of(node, frame) is not None and node.args:
+        row = evaluator.row_of(node, frame)
+        if row is not None and node.args:
             parts.append(node.args[0])
         elif isinstance(node.func, ast.Attribute):
             parts.append(node.func.value)
+            row = evaluator.table.own("tensor", node.func.attr)
+            if row is not None and row.does == "takes part":
+                if any(_says(asked, one, parts[0], loop, frame, True) for one in node.args):
+                    return parts[0], node
     found = (_picked(asked, one, frame, loop, depth - 1) for one in parts)
-    return next((one for one in found if one is not None), None)
+    picked = next((one for one in found if one is not None), None)
+    if picked is None and isinstance(node, ast.Compare):  # `labels == c`
+        left, other = node.left, node.comparators[0]
+        is_tensor = evaluator.value_of(left, frame).kind == "tensor"
+        if is_tensor and _stands(left, loop, frame) and _says(asked, other, left, loop, frame):
+            return left, node
+    return picked
+
+
+def _says(asked: Asked, node: Any, base: Any, loop: Any, frame: Frame, cut: bool = False) -> bool:
+    """Whether an expression says what a round takes of what stands before the loop: it has in it what the round is about (which is more than one of
+    it where that is `cut` out), or what is counted in the rounds."""
+    bound = frame.flow.bound_in(node)
+    if not cut and any(_is_picked(asked, one, loop, frame) for one in bound):
+        return True
+    counted = any(one.kind == "augmented" and _is_in(loop, one, frame) for one in bound)
+    return counted and _stands(base, loop, frame)
+
+
+def _stands(node: Any, loop: Any, frame: Frame) -> bool:
+    """Whether an expression is the same in each round of a loop."""
+    return not any(_is_in(loop, one, frame) for one in frame.flow.bound_in(node))
+
+
+def _is_in(loop: Any, definition: Definition, frame: Frame) -> bool:
+    statement = definition.statement
+    return statement is loop or (statement in frame.flow.blocks and loop in frame.flow.loops(statement))
 
 
 def _is_picked(asked: Asked, definition: Definition, loop: Any, frame: Frame) -> bool:
@@ -222,19 +257,20 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
         if whole.kind in ("tensor", "array") and whole.size != "scalar" and whole.device == "host":
             yield refuted(Question.READS, "all that is in each goes to the host, which takes the time")
     elif value.is_moved:
-        yield left_open(Question.TENSOR, f"whether `{ast.unparse(tensor)}` is a tensor is not shown")
+        pass  # nothing else that is moved has numbers: where anything may be asked for that, `unless` says so
     elif not _is_one(asked, found) or (value.kind != "tensor" and not found.is_as_of_tensor(evaluator)):
         yield refuted(Question.TENSOR, f"nothing shows that `{ast.unparse(tensor)}` is one tensor")
+    elif all(found.unless) and value.device != "cuda" and _is_field(evaluator, tensor):
+        yield refuted(Question.TENSOR, f"nothing shows that `{ast.unparse(tensor)}` is a tensor")
     elif value.kind != "tensor":
         yield left_open(Question.TENSOR, f"whether `{ast.unparse(tensor)}` is one tensor is not shown")
-    base = getattr(frame.flow.parents[found.at[0]], "value", None)  # of what a tensor is the index of
-    if base is not None and evaluator.value_of(base, frame).kind == "unknown":
-        yield left_open(Question.READS, f"whether `{ast.unparse(base)}` is a list is not shown")
+    if all(found.unless):
+        yield left_open(Question.READS, found.unless[0])
     yield from (left_open(Question.TENSOR, one.clause, one.at) for one in value.assumptions)
     places = set(devices(evaluator, found.each if found.is_of_network(evaluator) else tensor, frame))
     if places == {"host"}:
         yield refuted(Question.DEVICE, f"`{ast.unparse(tensor)}` is on the host")
-    elif "cuda" not in places:
+    elif "cuda" not in places or ("host" in places and _is_one_of_several(evaluator, frame)):
         yield left_open(Question.DEVICE, f"whether `{ast.unparse(tensor)}` is on a GPU is not shown")
     multiplicity = asked.multiplicity
     ways = multiplicity.of(found.at[0], frame)
@@ -266,23 +302,36 @@ def _amount(asked: Asked, found: _Reads, ways: list[Repeats]) -> Answer:
         layers = weight(asked.evaluator, found.value(asked.evaluator, frame)).layers
         few = refuted(Question.SIZE, f"no more than {layers} of its layers have parameters", loop)
         return few if layers <= _FEW else minor(Question.SIZE, "as many as the network has parameters", loop)
-    through = gone_through(asked.evaluator, loop, frame) if ways else ()
-    if not any(_is_dimension(asked, one, frame) for one in through):
-        return left_open(Question.SIZE, unknown)
-    for way in ways:
-        sites = ((found.at[0], frame), *way.calls)
-        around = [(one, where) for node, where in sites for one in where.flow.loops(node)]
-        within = takewhile(lambda one, step=way.loop: one[0] is not step, around)  # type: ignore[misc]
-        if any(one is not loop and asked.multiplicity.trips(one, where) is None for one, where in within):
-            return proven(Question.SIZE, "the loop is in another one within the step", loop)
+    count = trips(asked.evaluator, loop, frame)
+    if count is not None:
+        return minor(Question.SIZE, f"the loop has {count:,} rounds", loop)
+    shown = bool(ways) and (loop is found.at[0] or _goes_along_dimension(asked, loop, frame))
     breaks = (one for one in frame.flow.blocks if isinstance(one, ast.Break))
-    if any(frame.flow.loops(one)[:1] == [loop] for one in breaks):
-        return left_open(Question.SIZE, unknown)
+    ends = any(frame.flow.loops(one)[:1] == [loop] for one in breaks)
+    within = any(_is_within(asked, found, way) for way in ways or [Repeats("?")])
+    if shown and within:
+        return proven(Question.SIZE, "the loop is in another one within the step", loop)
+    if not shown or ends:
+        return replace(left_open(Question.SIZE, unknown), minor=not within)
     return minor(Question.SIZE, f"one wait for each entry along a dimension of a tensor: {unknown}", loop)
 
 
-def _is_dimension(asked: Asked, through: Any, frame: Frame, depth: int = 3) -> bool:
+def _is_within(asked: Asked, found: _Reads, way: Repeats) -> bool:
+    """Whether the loop is in another one within the step."""
+    first = found.at[0] if found.each is not None else found.loop
+    sites = ((first, found.frame), *way.calls)
+    around = [(one, where) for node, where in sites for one in where.flow.loops(node)]
+    inner = takewhile(lambda one: one[0] is not way.loop, around)
+    return any(one is not found.loop and asked.multiplicity.trips(one, where) is None for one, where in inner)
+
+
+def _goes_along_dimension(asked: Asked, loop: Any, frame: Frame) -> bool:
     """Whether a loop goes through a tensor, or counts what one has along a dimension."""
+    return any(_is_dimension(asked, one, frame) for one in gone_through(asked.evaluator, loop, frame))
+
+
+def _is_dimension(asked: Asked, through: Any, frame: Frame, depth: int = 3) -> bool:
+    """Whether what a loop goes through is a tensor, or a number of what one has along a dimension."""
     for node in ast.walk(through) if depth else ():
         value = asked.evaluator.value_of(node, frame)
         if value.kind == "tensor" or value.is_moved:
@@ -292,6 +341,18 @@ def _is_dimension(asked: Asked, through: Any, frame: Frame, depth: int = 3) -> b
             if one.kind == "assign" and _is_dimension(asked, one.value, frame, depth - 1):
                 return True
     return False
+
+
+def _is_field(evaluator: Evaluator, node: Any) -> bool:
+    """Whether an expression is a field of something by a name that says nothing of it."""
+    kinds = ("tensor.attributes", "module.outputs")
+    return isinstance(node, ast.Attribute) and not any(evaluator.table.own(one, node.attr) for one in kinds)
+
+
+def _is_one_of_several(evaluator: Evaluator, frame: Frame) -> bool:
+    """Whether a function is a method of one of several classes, of which a caller has one: what that gives it, it may give to another's."""
+    on = ((called_on(site.call), site.frame) for site in evaluator.callers(frame.function))
+    return any(one is not None and evaluator.value_of(one, where).others for one, where in on)
 
 
 def _is_one(asked: Asked, found: _Reads) -> bool:

@@ -124,6 +124,7 @@ class RepeatedTransfer(Rule):
     ## Fix safety
     Making zeros, ones and the like on the device is safe: they are the same numbers. Unsafe for ranges of numbers, whose last
     digit may be another there, for random numbers, which another generator draws, and where what is given to `to` may be no device.
+    Where that is a tensor, `.type_as(x)`, what is made takes its type as well.
     Nothing is offered where the tensor has a name before it is moved or is computed with, for constructors such as `torch.FloatTensor`,
     which make none on a GPU, and for what is the same in every step: move it before the loop.
     """
@@ -409,9 +410,14 @@ def _repair(move: _Move) -> Repair | None:
     if made.how not in _WHY or {one.arg for one in inner.keywords} & _OF_THE_FIRST:
         return None
     text = asked.source(given[0], 200) if given else asked.quoted("cuda")
-    why = _WHY[made.how]
+    why, node = _WHY[made.how], asked.node(inner)
+    like = bool(given) and asked.evaluator.value_of(given[0], move.frame).kind in ("tensor", "parameter")
+    if like or last_name(call.func) == "type_as":
+        if keyword(inner, "dtype") is not None or key_of(given[0]) is None:
+            return None
+        node, text = with_argument(node, "dtype", f"{text}.dtype", position=_NEVER), f"{text}.device"
     if not why and move.device != "cuda" and not move.names_device:
         why = f"`{text}` may be a type or a tensor, and no device"
-    new = with_argument(asked.node(inner), "device", text, position=_NEVER)
+    new = with_argument(node, "device", text, position=_NEVER)
     whole = asked.node(move.moved).deep_replace(asked.node(inner), new)
     return Repair.unless(why, "make it on the device", (Replace(asked.node(call), whole),))

@@ -105,7 +105,7 @@ def test_what_is_not_named_keeps_the_graph() -> None:
 
 # Of integers alone; made of nothing that is computed; or with a graph that a backward does not go through, or not for all inputs.
 UNNAMED = frozenset(
-    "__rand__ __ror__ __rxor__ frexp equal empty_like geqrf igamma igammac resize_ resize_as_ bmm unique unique_consecutive "
+    "__rand__ __ror__ __rxor__ frexp empty_like geqrf igamma igammac resize_ resize_as_ bmm "
     "floor_divide heaviside nextafter histogram narrow_copy".split()
 )
 

@@ -98,12 +98,12 @@ BUDGETS = {
     f"{ANALYSIS}.syntax": 691,
     f"{ANALYSIS}.project": 642,
     f"{ANALYSIS}.domain": 136,
-    f"{ANALYSIS}.evaluate": 3_015,
-    f"{ANALYSIS}.models": 229,
-    f"{ANALYSIS}.queries": 4_691,
-    RULES: 6_248,
+    f"{ANALYSIS}.evaluate": 3_014,
+    f"{ANALYSIS}.models": 230,
+    f"{ANALYSIS}.queries": 4_825,
+    RULES: 6_291,
 }
-MOST_OF_READING = 15_791  # all of them together; 16,000 is the aim
+MOST_OF_READING = 15_968  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 

@@ -672,8 +672,8 @@ class Evaluator:
         if kind == "dict" and value.parts is not None:
             if index is not None:
                 for key, one in value.parts:
-                    if key == index:
-                        return one  # type: ignore[no-any-return]
+                    if key == index:  # what stands for something that is put there later says nothing of it
+                        return one if one.kind != "none" else UNKNOWN
             elif value.parts:
                 return NUMBER if not isinstance(value.receiver, Value) else value.receiver
         if kind in ("list", "set", "dict", "object"):

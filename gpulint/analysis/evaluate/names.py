@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 from gpulint.analysis.domain.values import BOTTOM, NUMBER, TEXT, UNKNOWN, Assumption, Graph, Value, join
@@ -223,6 +223,8 @@ class Names:
                     given = UNKNOWN
                 elif not values and (isinstance(given.const, bool) or given.const == "cpu"):
                     given = given.without_const
+                elif not values and given.kind == "device":
+                    given = given.but(device="?")
                 values.append(given)
         found = join(values) if values else UNKNOWN
         if declared.is_known and self._is_unseen(found):
@@ -352,9 +354,7 @@ class Names:
         is_method = "." in key and key.rpartition(".")[0] != function.self_name
         is_class = key[:1].isupper() and key[1:2].islower()  # what it is called for is made, and not run
         for node in flow.uses.get(key, ()):
-            moved: Any = node
-            while isinstance(above := flow.parents.get(moved), ast.Attribute) and above.attr in _IN_PLACE:
-                moved = flow.parents.get(above)
+            *_, (moved, above) = _moved(flow, node, _IN_PLACE)
             if isinstance(moved, ast.Call) and moved in _alone(flow, moved):
                 return True
             runs = isinstance(above, ast.Call) and above.func is node and bool(above.args)
@@ -466,8 +466,7 @@ class Names:
 def _asks_for_parameters(flow: Flow, test: Any) -> bool:
     key = (_asks_for_parameters, test)
     if key not in flow.known:
-        names = (one for one in ast.walk(test) if isinstance(one, ast.Name) and one in flow.parents)
-        flow.known[key] = any(each.kind == "parameter" for one in names for each in flow.reaching(one))
+        flow.known[key] = any(one.kind == "parameter" for one in flow.bound_in(test))
     return bool(flow.known[key])
 
 
@@ -481,12 +480,12 @@ def _asked(flow: Flow, node: Any) -> Iterator[str]:
             yield "requires_grad" if on else above.attr  # a network's is seldom switched on by it
 
 
-def _moved(flow: Flow, node: Any) -> Iterator[tuple[Any, Any]]:
-    """A thing as it is, and as it is moved, `net.to(device)`, each with what that is in."""
+def _moved(flow: Flow, node: Any, by: Collection[str] = _SAME) -> Iterator[tuple[Any, Any]]:
+    """A thing as it is, and as it is moved, `net.to(device)`, or changed in place otherwise, each with what that is in."""
     while True:
         above = flow.parents.get(node)
         yield node, above
-        call = flow.parents.get(above) if isinstance(above, ast.Attribute) and above.attr in _SAME else None
+        call = flow.parents.get(above) if isinstance(above, ast.Attribute) and above.attr in by else None
         if not isinstance(call, ast.Call) or call.func is not above:
             return
         node = call

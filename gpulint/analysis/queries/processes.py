@@ -12,8 +12,6 @@ from gpulint.analysis.syntax.nodes import last_name
 from gpulint.answers import Answer, Question, left_open, proven
 
 _DEEPEST: Final = 4
-_ONE: Final = ("rank", "process", "master", "primary")
-_SEVERAL: Final = ("distributed", "world", "initialized")
 
 
 def by_every_process(evaluator: Evaluator, node: Any, frame: Frame) -> Answer | None:
@@ -91,7 +89,8 @@ def _one_only(evaluator: Evaluator, test: Any, wanted: bool, frame: Frame) -> st
     told = tells_processes_apart(evaluator, asked, frame)
     if not told or not isinstance(test, ast.Compare):
         # `if distributed` has several, `if is_main_process()` one
-        several = any(word in ast.unparse(test).lower() for word in _SEVERAL)
+        text, words = ast.unparse(test).lower(), evaluator.table.knows("named.processes")
+        several = any(row.does == "several processes" and word in text for word, row in words.items())
         return told if told and several is not wanted else ""
     to_one = isinstance(test.ops[0], (ast.Eq, ast.Is, ast.Lt, ast.LtE))
     return told if to_one is wanted else ""
@@ -104,6 +103,6 @@ def tells_processes_apart(evaluator: Evaluator, asked: Any, frame: Frame) -> str
         if isinstance(one, ast.Call) and one in frame.flow.parents:
             if evaluator.does(one, frame) == "several processes":
                 return "surely"
-        if any(word in last_name(one).lower() for word in (*_ONE, *_SEVERAL)):
+        if any(word in last_name(one).lower() for word in evaluator.table.knows("named.processes")):
             perhaps = "perhaps"
     return perhaps

@@ -23,13 +23,17 @@ def behind(evaluator: Evaluator, node: Any, frame: Frame) -> list[Forward]:
     return [one for one in found if one is not None]
 
 
-def made_of(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[tuple[Any, Frame]]:
-    """The expressions in one, each with its frame, and those in what its names are bound to and its calls give back."""
+def made_of(
+    evaluator: Evaluator, node: Any, frame: Frame, numbers: bool = True
+) -> Iterator[tuple[Any, Frame]]:
+    """The expressions in one, each with its frame, and those in what its names are bound to and its calls give back: also of sizes and places,
+    as long as `numbers` matter."""
     queue, seen = [(node, frame)], {(node, frame)}
     for outer, where in queue:  # grows while it is gone through
         for one in ast.walk(outer):
             yield one, where
-            for source in sources(evaluator, one, where):
+            goes_on = numbers or evaluator.value_of(one, where).kind != "number"
+            for source in sources(evaluator, one, where) if goes_on else ():
                 if source not in seen and len(queue) < _MOST:
                     seen.add(source)
                     queue.append(source)
@@ -74,6 +78,11 @@ def source_of(definition: Definition) -> tuple[Any, tuple[Any, ...]]:
         if name == "enumerate" and path[:1] == (0,):
             return None, ()
         value, path = value.args[own], path[1:]
+    while definition.kind == "assign" and path and isinstance(value, ast.Tuple):  # `a, b = f(a), f(b)`
+        own = path[0]
+        if own not in range(len(value.elts)) or any(isinstance(one, ast.Starred) for one in value.elts):
+            break
+        value, path = value.elts[own], path[1:]
     return value, path
 
 

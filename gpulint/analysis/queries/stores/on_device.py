@@ -267,6 +267,6 @@ def _computed(evaluator: Evaluator, use: Use, seen: set[Any]) -> Any:
     for one in given if not _joins(above) else ():
         value = evaluator.value_of(one, frame)
         if value.kind in ("tensor", "parameter") or value.device == "cuda":
-            if not any(part in seen for part, _ in made_of(evaluator, one, frame)):
+            if not any(part in seen for part, _ in made_of(evaluator, one, frame, numbers=False)):
                 return "wanted"
     return above if isinstance(above, (ast.Call, ast.BinOp, ast.UnaryOp)) else None
