@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 from gpulint.rules import all_rules
-from test_rules import SUSPECTING, found_in, page
+from test_rules import SUSPECTING, code_in, found_in
 
 from gpulint.api import check_paths
 from gpulint.claims import DRIFT, Claim
@@ -68,8 +68,8 @@ each_code = pytest.mark.parametrize("code", sorted(BY_CODE))
 
 
 def found(code: str, folder: Path) -> list[Finding]:
-    example = page(BY_CODE[code]).code("Example")
-    return found_in(example, folder) or found_in(example, folder, SUSPECTING)
+    text = code_in(BY_CODE[code], "Example")
+    return found_in(text, folder) or found_in(text, folder, SUSPECTING)
 
 
 @each_code
