@@ -16,9 +16,9 @@ import pytest
 
 from gpulint.lint import trees
 from gpulint.lint.attaching import attach_all
-from gpulint.lint.trees import SourceError, Trees
+from gpulint.lint.trees import Trees
 from gpulint.source.positions import Spans
-from gpulint.source.syntax import Flaw
+from gpulint.source.syntax import SourceError
 
 ROOT = Path(__file__).parent.parent
 STDLIB = Path(sysconfig.get_paths()["stdlib"])
@@ -245,7 +245,7 @@ def test_trees_that_differ_give_the_statement() -> None:
 
 
 def test_code_for_another_python_is_refused_with_its_message(monkeypatch: pytest.MonkeyPatch) -> None:
-    newer = Flaw("syntax error: expected '('", 2, 6)
+    newer = SourceError("syntax error: expected '('", 2, 6)
     monkeypatch.setattr(trees, "_python_tree", lambda text: trees.refuse(text))
     monkeypatch.setattr(trees, "flaw", lambda text: newer)
     with pytest.raises(SourceError) as refused:

@@ -12,8 +12,8 @@ from gpulint.rules import all_rules
 from gpulint.analysis import asked
 from gpulint.findings import Severity
 from gpulint.lint.linter import lint_text
-from gpulint.lint.trees import SourceError
 from gpulint.rule import Claimed, Report, Rule, RuleSet
+from gpulint.source.syntax import SourceError
 
 RULES = RuleSet(all_rules())
 

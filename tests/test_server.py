@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
-from server_support import SERVER, able, at, editing, utf8, utf16
+from server_support import INITIALIZE, SERVER, able, at, editing, message, talk, utf8, utf16
 from support import CLEAN, HELD, HELD_ROW, environment, gpulint
 
 from gpulint import __version__
@@ -434,14 +434,6 @@ async def test_a_failing_rule_is_logged_and_the_server_goes_on(tmp_path: Path) -
 # --- without a client's manners ------------------------------------------------------------------------------------
 
 
-def message(content: Any) -> bytes:
-    body = content if isinstance(content, bytes) else json.dumps({"jsonrpc": "2.0", **content}).encode()
-    return b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
-
-
-INITIALIZE = message({"id": 1, "method": "initialize", "params": {"capabilities": {}, "processId": None}})
-
-
 def answers(output: bytes) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     while output:
@@ -450,12 +442,6 @@ def answers(output: bytes) -> list[dict[str, Any]]:
         found.append(json.loads(rest[:length]))
         output = rest[length:]
     return found
-
-
-def talk(given: bytes, cwd: Path) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        SERVER, input=given, capture_output=True, cwd=cwd, env=environment(), timeout=60, check=False
-    )
 
 
 def test_wrong_requests_are_answered(tmp_path: Path) -> None:

@@ -15,9 +15,10 @@ from gpulint.analysis.project.file import quoted
 from gpulint.answers import Answer, Question, Verdict, confidence_of, refuted
 from gpulint.findings import Confidence, Finding
 from gpulint.lint.linter import Text, claimed, linted, project_of, reported
-from gpulint.lint.trees import SourceError, deep_stack
+from gpulint.lint.trees import deep_stack
 from gpulint.rule import Claimed, Rule, RuleSet, node_of
 from gpulint.source.notebooks import Notebook, NotebookError, is_notebook, read_notebook
+from gpulint.source.syntax import SourceError
 
 if TYPE_CHECKING:
     from gpulint.analysis.domain.values import Value
