@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+from pathlib import Path
+
 import pytest
 from gpulint.rules import all_rules
+from trials import Trial, breaks, ran, run
 
 from gpulint.findings import Confidence
 from gpulint.fix.fixing import fix_text
@@ -130,3 +134,29 @@ def test_a_decorator_does_not_cut_what_is_given_back_with_its_own_graph() -> Non
 
 
 # What raises on a card is told without one
+
+MIXES = """
+import torch
+
+def embed(net: torch.nn.Module, loader, anchors):
+    kept = []
+    for x, _ in loader:
+        kept.append(net(x.cuda()){move})
+    return torch.cat(kept) * anchors.cuda().mean(0)
+"""
+
+
+@pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed; programs import it")
+def test_a_copy_on_the_host_that_is_computed_with_is_told(tmp_path: Path) -> None:
+    moves = {"before": "", "cut": ".detach()", "moved": ".detach().cpu()", "listed": ".detach().tolist()"}
+    trials = []
+    for name, move in moves.items():
+        path = tmp_path / f"{name}.py"
+        path.write_text(MIXES.format(move=move))
+        trials.append(Trial(name, path, card=True))
+    left = run(trials, tmp_path)
+    assert ran(left["before"])
+    assert breaks(left["before"], left["cut"]) == []
+    (told,) = breaks(left["before"], left["moved"])
+    assert "Expected all tensors to be on the same device" in told
+    assert breaks(left["before"], left["listed"]) != []
