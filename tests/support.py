@@ -147,3 +147,15 @@ def sources(into: Path, *more: str) -> Path:
     for name in ("pyproject.toml", "README.md", "LICENSE", *more):
         shutil.copy(root / name, into / name)
     return into
+
+
+def code_cell(source: Any, **more: Any) -> dict[str, Any]:
+    """A cell of a notebook, whose source is a text or its lines."""
+    cell = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": source}
+    return {**cell, **more}
+
+
+def notebook(*cells: Any, **more: Any) -> dict[str, Any]:
+    """A notebook of these cells; a text is one of code."""
+    made = [code_cell(cell) if isinstance(cell, str) else cell for cell in cells]
+    return {"cells": made, "metadata": {}, "nbformat": 4, "nbformat_minor": 5, **more}

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import gpulint.rules
@@ -9,7 +10,7 @@ import pytest
 
 from gpulint.config import KEYS, Config, ConfigError, ConfigResolver, Overrides, json_schema, load_config
 from gpulint.findings import Finding, Fix, Severity
-from gpulint.lint.selection import Selection
+from gpulint.lint.selection import Selection, forget_rules
 from gpulint.rule import Option, Rule
 
 
@@ -43,19 +44,11 @@ class Optional(Rule):
 
 
 @pytest.fixture(autouse=True)
-def three_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+def three_rules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr("gpulint.lint.selection.all_rules", lambda: (HeldGraph, DeviceAccumulation, Optional))
-    from gpulint.lint.selection import _rules_in
-
-    _rules_in.cache_clear()
-
-
-@pytest.fixture(autouse=True)
-def forget_rules() -> object:
+    forget_rules()
     yield
-    from gpulint.lint.selection import _rules_in
-
-    _rules_in.cache_clear()
+    forget_rules()
 
 
 def rule_codes(config: Config, path: str = "/p/a.py") -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from gpulint.rules import all_rules
-from support import gpulint
+from support import code_cell, gpulint, notebook
 
 from gpulint.answers import (
     Answer,
@@ -161,18 +161,8 @@ def test_every_told_finding_is_explained_by_its_answers() -> None:
 
 def book(*sources: str) -> str:
     """A notebook with a title and code cells; each line has one of its JSON."""
-    cells = [{"cell_type": "markdown", "metadata": {}, "source": ["# Title"]}]
-    cells += [
-        {
-            "cell_type": "code",
-            "metadata": {},
-            "outputs": [],
-            "execution_count": None,
-            "source": one.splitlines(True),
-        }
-        for one in sources
-    ]
-    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1)
+    title = {"cell_type": "markdown", "metadata": {}, "source": ["# Title"]}
+    return json.dumps(notebook(title, *(code_cell(one.splitlines(True)) for one in sources)), indent=1)
 
 
 HEAD, FUNCTION = EVALUATION.split("\n\n\n")

@@ -8,23 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support import code_cell as code
+from support import notebook as book
 
 from gpulint.source.notebooks import NotebookError, read_notebook
-
-
-def code(source: Any, **more: Any) -> dict[str, Any]:
-    return {
-        "cell_type": "code",
-        "execution_count": None,
-        "metadata": {},
-        "outputs": [],
-        "source": source,
-        **more,
-    }
-
-
-def book(*cells: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {"cells": list(cells), "metadata": {}, "nbformat": 4, "nbformat_minor": 5, **more}
 
 
 def test_code_cells_are_numbered_among_all_cells() -> None:
