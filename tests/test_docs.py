@@ -270,7 +270,10 @@ def test_figures_of_a_reading_are_those_of_its_data(reading: Path) -> None:
     assert re.search(rf"{told.total() - told[None]} of them were told, {told['high']} by default", measured)
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+BESIDE = [ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+
+
+@pytest.mark.parametrize("path", [*PAGES, *BESIDE], ids=lambda path: path.name)
 def test_links_between_files(path: Path) -> None:
     """Rules' pages and reports are made when the site is built, which checks links to them."""
     text = BLOCK.sub("", path.read_text(encoding="utf-8"))
