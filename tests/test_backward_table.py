@@ -106,16 +106,6 @@ def test_without_an_entry_there_is_one(frame: str) -> None:
     assert claims_no_backward(frame.format(imports="import math", call="print(x.shape)"))
 
 
-@pytest.mark.parametrize("call", ["table.solve(out)", "torch.ops.mine.adapt(out)", "torch._C.fit(out)"])
-def test_what_is_not_seen_may_go_backward(call: str) -> None:
-    assert (
-        claims_no_backward(
-            GIVEN.format(imports="import table", call=call).replace("print(sum", "table.see(sum")
-        )
-        == []
-    )
-
-
 # torch's own, run on the CPU
 
 TRAINING = """

@@ -199,22 +199,6 @@ async def test_related_places_and_tags(tmp_path: Path) -> None:
         }
 
 
-async def test_doubts_are_told_beside_the_reason(tmp_path: Path) -> None:
-    text = (
-        "import torch\nfrom torch import nn\n\n\ndef scores(model: nn.Module, batch):\n"
-        "    model.eval()\n    return model(batch)\n"
-    )
-
-    async with editing(tmp_path) as editor:
-        assert await editor.diagnostics(editor.open("train.py", text)) == []
-    async with editing(tmp_path, options={"confidence": "low"}) as editor:
-        uri = editor.open("train.py", text)
-        (found, *_) = await editor.diagnostics(uri)
-        told = [item.message.partition(": ")[0] for item in found.related_information or ()]
-        assert found.severity == types.DiagnosticSeverity.Hint
-        assert told.count("doubt") == 1
-
-
 @pytest.mark.parametrize("pull", [False, True])
 async def test_unsaved_text_stands_for_the_file_that_others_import(tmp_path: Path, pull: bool) -> None:
     (tmp_path / "keeper.py").write_text(KEEPER)

@@ -13,7 +13,7 @@ from gpulint.analysis.models.allocator import OPTIONS, bad_options, split_size
 from gpulint.lint.linter import lint_settings
 from gpulint.memory.alloc_conf import KEYS
 from gpulint.rule import RuleSet
-from gpulint.source.shell import is_settings_file, is_settings_text, text_settings
+from gpulint.source.shell import is_settings_file, is_settings_text
 
 RULES = RuleSet(all_rules())
 
@@ -72,25 +72,6 @@ def test_lines(line: str, codes: list[str]) -> None:
 )
 def test_which_files(name: str, meant: bool) -> None:
     assert is_settings_file(f"/some/where/{name}") is meant
-
-
-def test_comments_silence() -> None:
-    line = "export PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128"
-    assert found(f"{line}  # gpulint: ignore[GPU601]\n") == []
-    assert found(f"# gpulint: ignore[GPU601] -- measured\n{line}\n") == []
-    assert found(f"# gpulint: ignore-file\n\n{line}\n") == []
-    assert found("x=1  # gpulint: ignore[GPU601]\n") == [(1, "GPU001")]
-
-
-def test_places_span_the_setting() -> None:
-    (setting,) = text_settings('export PYTORCH_CUDA_ALLOC_CONF="a:1" x\n')
-    assert (setting.text, setting.row, setting.start, setting.value_start, setting.end) == (
-        "a:1",
-        1,
-        8,
-        33,
-        36,
-    )
 
 
 def test_the_command_finds_and_mends_them(tmp_path: Path) -> None:
