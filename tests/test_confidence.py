@@ -136,3 +136,27 @@ def test_rules_of_a_project_may_doubt() -> None:
     assert (found.doubts, found.confidence) == (("nobody knows",), Confidence.LOW)
     assert found.doubt == "nobody knows (low confidence)"
     assert "shown with `--confidence low`" in page(Suspicious).markdown()
+
+
+@pytest.mark.parametrize(("moved", "doubts"), [(".cuda()", 1), ("", 2)])
+def test_that_a_tensor_is_not_seen_to_be_on_a_gpu_is_a_doubt(moved: str, doubts: int) -> None:
+    text = f"""\
+import torch
+
+@torch.no_grad()
+def scores(loader, device):
+    model = torch.nn.Linear(8, 1).to(device).eval()
+    for inputs, names in loader:
+        predicted = model(inputs){moved}.squeeze(1)
+        for index, name in enumerate(names):
+            print(name, predicted[index].item())
+"""
+    (found,) = api.check_source(text, config={"confidence": "low", "select": ["GPU504"]})
+    assert len(found.doubts) == doubts
+
+
+def test_safe_fixes_leave_them_alone() -> None:
+    assert api.fix_source(DOUBTFUL, config={"confidence": "low"}).text == DOUBTFUL
+    fixed = api.fix_source(DOUBTFUL, config={"confidence": "low"}, unsafe=True).text
+    assert "@torch.no_grad()" in fixed
+    assert api.fix_source(DOUBTFUL, unsafe=True).text == DOUBTFUL

@@ -168,3 +168,41 @@ def test_annotations_with_shapes_say_what_they_are_of(library: str, annotation: 
     name = annotation.partition("[")[0]
     text = f"import numpy as np\nfrom {library} import {name}\ndef f(x: {annotation}):\n    see(x)\n"
     assert seen(text).kind == kind
+
+
+def test_entries_of_a_default_dict_are_objects_of_its_class() -> None:
+    value = seen(
+        "class Meter:\n    total = 0\n" + within("meters = collections.defaultdict(Meter)\nsee(meters[flag])")
+    )
+    assert value.kind == "object"
+    assert value.ref.name == "Meter"
+
+
+def test_what_is_differentiated_by_a_function_of_its_own_has_a_graph() -> None:
+    text = "from torch.autograd import grad\ndef f(energy, x):\n    e = energy(x)\n    see(e)\n    return grad(e, x)\n"
+    assert seen(text).graph is Graph.LIVE
+    text = "from torch.func import grad\ndef f(energy, x):\n    e = energy(x)\n    see(e)\n    return grad(e)(x)\n"
+    assert seen(text).graph is Graph.NONE
+
+
+def test_collectives_cut_the_graph() -> None:
+    roles = roles_of(
+        "import torch.distributed as dist\ndef f(x):\n    loss = net(x)\n    dist.all_reduce(loss)\n"
+    )
+    assert roles == {"cuts"}
+
+
+def test_a_loop_that_calls_what_derived_classes_override_runs_their_steps() -> None:
+    text = """
+class Runner:
+    def run(self, loader):
+        for batch in loader:
+            self.train_step(batch)
+    def train_step(self, batch):
+        raise NotImplementedError
+class Dense(Runner):
+    def train_step(self, batch):
+        see(batch)
+        net(batch).sum().backward()
+"""
+    assert rates_of(HEAD + text, "see") == ["step"]

@@ -13,7 +13,7 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.evaluate.weights import UNSEEN, weight
 from gpulint.analysis.project.file import File
-from gpulint.analysis.queries.grad_mode import grad_at_entry
+from gpulint.analysis.queries.grad_mode import grad_at_entry, grad_mode
 from gpulint.analysis.queries.loads import loads
 from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.processes import by_every_process
@@ -202,3 +202,93 @@ def main(path, rank, args, is_main_process):
     (load,) = loads(evaluator, file)
     answer = by_every_process(evaluator, load.call, load.frame)
     assert (answer.verdict.value if answer is not None else None) == verdict
+
+
+@pytest.mark.parametrize(
+    ("where", "device", "elsewhere"),
+    [
+        ("'cpu'", "host", False),
+        ("torch.device('cpu')", "host", False),
+        ("lambda storage, place: storage", "host", False),
+        ("f'cuda:{rank}'", "cuda", False),
+        ("None", "?", False),
+        ("where", "?", True),
+        ("None if torch.cuda.is_available() else 'cpu'", "?", False),
+    ],
+)
+def test_the_place_that_a_load_names(where: str, device: str, elsewhere: bool) -> None:
+    file, evaluator = engine(f"import torch\n\ndef load(rank, where):\n    return torch.load('a', {where})\n")
+    (load,) = loads(evaluator, file)
+    assert (load.device, load.elsewhere) == (device, elsewhere)
+
+
+@pytest.mark.parametrize(
+    ("made", "least", "whole"),
+    [
+        ("nn.Linear(1000, 2000)", 2_000_000, True),
+        ("nn.Sequential(*layers(3))", 3_000_000, True),
+        ("Deep(4)", 4_000_000, True),
+        ("Spread()", 1_000_000, True),
+        ("Wide(10)", 10_000, True),
+        ("nn.Linear(width, 10)", 0, False),
+        ("nn.Transformer(1024, 16, 12, 12)", 251_658_240, True),
+    ],
+)
+def test_how_many_weights_a_network_has(made: str, least: int, whole: bool) -> None:
+    file, evaluator = engine(f"""
+from torch import nn
+def layers(count):
+    found = []
+    for _ in range(count):
+        found.append(nn.Linear(1000, 1000))
+    return found
+class Deep(nn.Module):
+    def __init__(self, depth):
+        super().__init__()
+        self.blocks = nn.ModuleList([nn.Linear(1000, 1000) for _ in range(depth)])
+class Spread(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.build()
+    def build(self):
+        self.layer = nn.Linear(1000, 1000)
+class Wide(nn.Linear):
+    def __init__(self, width):
+        super().__init__(width, 1000)
+def main(width):
+    net = {made}
+    net(width)
+""")
+    call, frame = call_of(file, evaluator, "net")
+    found = weight(evaluator, evaluator.value_of(call.func, frame))
+    assert (found.least, found.whole) == (least, whole)
+
+
+@pytest.mark.parametrize(
+    ("text", "mode"),
+    [
+        ("@functools.lru_cache(maxsize=8)\n@torch.no_grad()\ndef f(x):\n    return net(x)\n", "off"),
+        ("def f(x):\n    with ExitStack() as s:\n        s.enter_context(torch.no_grad())\n        net(x)\n", "off"),
+        ("def f(x):\n    torch.no_grad().__enter__()\n    net(x)\n", "off"),
+        ("def f(x):\n    _ = torch.set_grad_enabled(False)\n    net(x)\n", "off"),
+        ("def f(x, train):\n    train or torch.set_grad_enabled(False)\n    net(x)\n", "open"),
+        (
+            "def f(x, train):\n    torch.set_grad_enabled(True) if train else torch.set_grad_enabled(False)\n    net(x)\n",
+            "open",
+        ),
+        ("class A:\n    def __init__(self):\n        self.off()\n    def off(self):\n        torch.set_grad_enabled(False)\n"
+         "    def f(self, x):\n        net(x)\n", "off"),
+        ("class A:\n    def off(self):\n        torch.set_grad_enabled(False)\n    def f(self, x):\n        net(x)\n", "on"),
+        ("class A:\n    def __init__(self, quiet):\n        if quiet:\n            torch.set_grad_enabled(False)\n"
+         "    def f(self, x):\n        net(x)\n", "on"),
+        ("import lightning as pl\nclass A(pl.LightningModule):\n    def validation_step(self, x, i):\n        net(x)\n", "off"),
+        ("import lightning as pl\nclass A(pl.LightningModule):\n    def training_step(self, x, i):\n        net(x)\n", "on"),
+        ("class A:\n    def validation_step(self, x, i):\n        net(x)\n", "on"),
+        ("class A(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n        net(x)\n", "off"),
+        ("def f(x, n):\n    net(x)\n    f(x, n - 1)\ndef g(x):\n    with torch.no_grad():\n        f(x, 3)\n", "off"),
+    ],
+)  # fmt: skip
+def test_the_grad_mode_at_a_call(text: str, mode: str) -> None:
+    file, evaluator = engine(text)
+    call, frame = call_of(file, evaluator, "net")
+    assert grad_mode(evaluator, call, frame).mode == mode

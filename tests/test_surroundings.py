@@ -89,3 +89,49 @@ def test_a_script_may_be_named_like_a_test(tmp_path: Path, name: str, more: str)
 def test_deprecated_names_are_reported_in_tests_too(tmp_path: Path) -> None:
     (tmp_path / "test_memory.py").write_text("import torch\n\ntorch.cuda.memory_cached()\n")
     assert [found.code for found in check_paths(tmp_path)] == ["GPU603"]
+
+
+METER = """
+class Meter:
+    def __init__(self):
+        self.total = 0
+
+    def update(self, value):
+        self.total += {value}
+"""
+
+
+RUN = """
+import torch
+from runners.meters import Meter
+
+class Runner:
+    def __init__(self, net, optimizer):
+        self.net, self.optimizer = net.cuda(), optimizer
+        self.losses = Meter()
+
+    def step(self, x, y):
+        loss = torch.nn.functional.mse_loss(self.net(x), y)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        self.losses.update(loss)
+"""
+
+
+def test_a_folder_without_init_names_itself(tmp_path: Path) -> None:
+    folder = tmp_path / "runners"
+    folder.mkdir()
+    (folder / "train.py").write_text(RUN)
+    (folder / "meters.py").write_text(METER.format(value="value"))
+    assert [found.code for found in check_paths(folder)] == ["GPU104"]
+    (folder / "meters.py").write_text(METER.format(value="value.item()"))
+    assert check_paths(folder) == []
+
+
+def test_another_folder_is_not_taken_for_the_one_that_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "others"
+    folder.mkdir()
+    (folder / "train.py").write_text(RUN)
+    (folder / "meters.py").write_text(METER.format(value="value"))
+    assert check_paths(folder) == []

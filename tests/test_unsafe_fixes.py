@@ -160,3 +160,49 @@ def test_a_copy_on_the_host_that_is_computed_with_is_told(tmp_path: Path) -> Non
     (told,) = breaks(left["before"], left["moved"])
     assert "Expected all tensors to be on the same device" in told
     assert breaks(left["before"], left["listed"]) != []
+
+
+@pytest.mark.parametrize(
+    ("start", "first"),
+    [
+        ("state, other = None, None", "state = None if state is None else "),
+        ("state = other = None", "state = None if state is None else "),
+        ("state, other = [None] * 2", "state = None if state is None else "),
+        ("state, other = (None, None), None", "None if part is None else part.detach() for part in state"),
+    ],
+)
+def test_a_state_that_is_nothing_in_the_first_round_is_not_cut_there(start: str, first: str) -> None:
+    text = (
+        "import torch\n\n\ndef train(batches, model, criterion, optimizer):\n"
+        f"    {start}\n"
+        "    for x, y in batches:\n        out, state, other = model(x.cuda(), state, other)\n"
+        "        loss = criterion(out, y.cuda())\n        optimizer.zero_grad()\n"
+        "        loss.backward(retain_graph=True)\n        optimizer.step()\n"
+    )
+    done = fixed(text, "GPU103")
+    assert first in done
+    assert "other = None if other is None else " in done
+
+
+@pytest.mark.parametrize(
+    ("cleanup", "left"),
+    [
+        ("if torch.cuda.is_available():\n            torch.cuda.empty_cache()", ""),
+        ("if torch.cuda.is_available():\n            torch.cuda.empty_cache()\n            gc.collect()", ""),
+        ("if torch.cuda.is_available(): torch.cuda.empty_cache()", ""),
+        (
+            "if torch.cuda.is_available():\n            torch.cuda.empty_cache()\n        else:\n            print(x)",
+            "if torch.cuda.is_available():\n            pass\n        else:",
+        ),
+    ],
+)  # fmt: skip
+def test_an_if_goes_with_all_that_it_decides_about(cleanup: str, left: str) -> None:
+    text = (
+        "import gc\nimport torch\nfrom torch.nn.functional import mse_loss\n\n\ndef train(net, loader, optimizer):\n"
+        "    net.cuda()\n    for step, (x, y) in enumerate(loader):\n        loss = mse_loss(net(x.cuda()), y.cuda())\n"
+        f"        optimizer.zero_grad()\n        loss.backward()\n        optimizer.step()\n        {cleanup}\n"
+    )
+    done = fixed(text, "GPU501", "GPU502")
+    assert "empty_cache" not in done
+    assert ("pass" in done) == bool(left)
+    assert left in done
