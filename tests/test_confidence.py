@@ -35,25 +35,6 @@ DARK = DOUBTFUL.replace('batch.to("cuda")', "batch").replace(
 CERTAIN = DOUBTFUL.replace("batch):", "batches):").replace(
     'model(batch.to("cuda"))', '[model(batch.to("cuda")).argmax(1).tolist() for batch in batches]'
 )
-# In row 7 a GPU403 that is a note: how large the network is, the file does not say.
-UNWEIGHED = """\
-import torch
-from setup import things
-
-
-def resume(net, optimizer, path, loader):
-    net.cuda()
-    checkpoint = torch.load(path, map_location="cuda")
-    net.load_state_dict(checkpoint["net"])
-    optimizer.load_state_dict(checkpoint["optimizer"])
-    for batch in loader:
-        optimizer.zero_grad()
-        net(batch).sum().backward()
-        optimizer.step()
-
-
-resume(*things())
-"""
 LOW = "low"
 RESULT = "its result goes to code that is not seen, which may want its gradient"
 GPU = "nothing moves the network to a GPU"
@@ -100,7 +81,7 @@ def test_reports(folder: Path) -> None:
 
 
 def test_cache_keeps_them_apart(folder: Path) -> None:
-    (folder / "resume.py").write_text(UNWEIGHED, encoding="utf-8")
+    (folder / "certain.py").write_text(CERTAIN, encoding="utf-8")
     for confidence, number in 2 * (("low", 2), ("high", 1)):
         assert len(findings("--confidence", confidence, cwd=folder)) == number
 

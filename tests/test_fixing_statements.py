@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import libcst as cst
 import pytest
-from fixing_support import Tree, changed
+from fixing_support import Tree, changed, finding
 
 from gpulint.fix.canvas import RenderError
 from gpulint.fix.nodes import assign, call_method, delete, no_grad_with
 from gpulint.rule import AddImport, Change, Insert, Remove, Replace, Wrap
+from gpulint.source.edits import apply_edits
 
 NEWLINES = ["\n", "\r\n"]
 
@@ -56,6 +57,34 @@ def test_a_call_stands_for_its_statement() -> None:
 def test_removed_decorator() -> None:
     text = "@a\n@b(1)  # why\ndef f(): pass\n"
     assert changed(text, lambda tree: [Remove(tree.find("@b(1)", cst.Decorator))]) == "@a\ndef f(): pass\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "if x:\n    a()\n    b()\n",
+        "if x:\n    a(); b()\n",
+        "if x: a(); b()\n",
+        "if x:\n    a()\n    # why\n\n    b()  # k\n",
+        "if x:\n    a()\n    b(); c()\n",
+        "if x:\n    a()\n    b()\n    c()\n",
+    ],
+)
+def test_removals_by_several_findings_never_empty_a_block(text: str) -> None:
+    """Each fix knows nothing of the others; together they must not leave a block without a statement."""
+    codes = [code for code in ("a()", "b()", "c()") if code in text]
+    passes = 0
+    while True:
+        tree = Tree(text)
+        found = [finding(tree.edits([Remove(tree.small(code))])) for code in codes if code in text]
+        if not found:
+            break
+        text, applied = apply_edits(text, found, unsafe=False)
+        assert applied
+        cst.parse_module(text)
+        passes += 1
+    assert passes == 2
+    assert "pass" in text
 
 
 # Insert
@@ -211,7 +240,18 @@ def test_replaced_statements(text: str, old: str, new: str, result: str, newline
     assert newline == "\n" or "\n" not in found.replace("\r\n", "")
 
 
-# Decorate, AddImport
+def test_replaced_block_keeps_its_comments() -> None:
+    text = "x\n\n# k\nfor a in b:\n    c  # why\n\n    d\ny\n"
+
+    def make(tree: Tree) -> list[Change]:
+        loop = tree.line("for a in b:")
+        assert isinstance(loop, cst.For)
+        return [Replace(loop, loop.with_changes(iter=cst.Name("q")))]
+
+    assert changed(text, make) == text.replace("in b", "in q")
+
+
+# AddImport
 
 
 @pytest.mark.parametrize("newline", NEWLINES)

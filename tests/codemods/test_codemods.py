@@ -127,6 +127,19 @@ class TestMonitor:
             "memory_run.end()",
         ]
 
+    def test_accumulation_counts_optimizer_steps(self) -> None:
+        made = change(
+            "monitor",
+            """
+            for i, x in enumerate(loader):
+                model(x).sum().backward()
+                if i % 4 == 3:
+                    optimizer.step()
+                    optimizer.zero_grad()
+            """,
+        )
+        assert "        optimizer.step()\n        memory_run.step()\n" in made
+
     @pytest.mark.parametrize(
         "text",
         [
