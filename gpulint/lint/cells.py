@@ -62,13 +62,8 @@ def join(notebook: Notebook) -> CellModule:
     flaws: dict[int, SourceError] = {}
     unread: list[str] = []
     for cell in notebook.cells:
-        if (
-            not cell.source.strip()
-            or cell_language(cell.source)
-            or HIDDEN[1] in cell.source
-            or _MARK[1] in cell.source
-            or _UNREAD[1] in cell.source
-        ):
+        ours = any(mark[1] in cell.source for mark in (HIDDEN, _MARK, _UNREAD))
+        if ours or not cell.source.strip() or cell_language(cell.source):
             continue
         code, wrong = _python(cell, hiding)
         if wrong is None:
