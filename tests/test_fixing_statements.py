@@ -109,28 +109,6 @@ def test_inserted_statements(text: str, anchor: str, after: bool, result: str, n
     assert changed(lines(text, newline), make) == lines(result, newline)
 
 
-@pytest.mark.parametrize(
-    ("text", "anchor", "after", "result"),
-    [
-        (
-            "for a in b:\n    c\n    # foot\nd\n",
-            "for a in b:",
-            True,
-            "for a in b:\n    c\n    # foot\ndel q\nd\n",
-        ),
-        ("x\n@d\ndef f(): pass\n", "def f(): pass", False, "x\ndel q\n@d\ndef f(): pass\n"),
-        ("if a:\n    b\nelif c:\n    d\nelse:\n    e\nf\n", "if a:", True, None),
-        ("class A:\n\n    # k\n    def f(self):\n        x", "def f(self):", True, None),
-    ],
-)
-def test_inserted_beside_blocks(text: str, anchor: str, after: bool, result: str | None) -> None:
-    if result is None and anchor == "if a:":
-        result = text.replace("f\n", "del q\nf\n")
-    elif result is None:
-        result = text + "\n    del q"
-    assert changed(text, lambda tree: [Insert(tree.line(anchor), delete(["q"]), after)]) == result
-
-
 def test_an_anchor_in_an_elif_means_the_whole_if() -> None:
     text = "if a:\n    b\nelif c:\n    d\n"
     assert changed(text, lambda tree: [Insert(tree.find("c"), delete(["q"]))]) == text + "del q\n"

@@ -575,32 +575,6 @@ def fix_of(text: str, code: str) -> list[tuple[str, str]]:
     return [(item.fix.applicability, item.fix.unsafe_because) if item.fix else ("none", "") for item in found]
 
 
-LAYER = """
-import torch
-from torch import nn
-
-
-class Layer(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.mean = nn.Linear(4, 4).cuda()
-        self.terms = []
-
-    def add_term(self, term):
-        self.terms.append(term)
-
-    def forward(self, x):
-        mean = self.mean(x)
-        self.add_term(torch.mean(mean ** 2))
-        return mean
-"""
-
-
-def test_a_term_that_a_layer_keeps_for_the_loss_is_not_cut() -> None:
-    assert [item for item in fix_of(LAYER, "GPU101") if item[0] == "safe"] == []
-    assert any("`self.terms`" in why for _, why in fix_of(LAYER, "GPU101"))
-
-
 TRAINER = """
 import torch
 import torch.nn.functional as F

@@ -330,20 +330,6 @@ class TestAllocConf:
         assert transform("alloc-conf", text) == text
 
     @pytest.mark.parametrize(
-        "text",
-        [
-            "def train():\n    for x in loader:\n        model(x).backward()\n        opt.step()\n\nfor epoch in range(3):\n    train()\n",
-            "from torch import optim\n\ndef main():\n    opt = optim.SGD([], lr=1)\n    fit(opt)\n\nmain()\n",
-            "from transformers import Trainer\nTrainer(model, **options).train()\n",
-        ],
-    )
-    def test_programs_that_train_at_module_level(self, text: str) -> None:
-        assert added("alloc-conf", text) == [
-            "from gpulint import memory",
-            "memory.configure(expandable_segments=True)",
-        ]
-
-    @pytest.mark.parametrize(
         ("line", "call"),
         [
             (
