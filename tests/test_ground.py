@@ -292,3 +292,14 @@ def test_the_grad_mode_at_a_call(text: str, mode: str) -> None:
     file, evaluator = engine(text)
     call, frame = call_of(file, evaluator, "net")
     assert grad_mode(evaluator, call, frame).mode == mode
+
+
+def test_a_network_that_is_kept_moved_is_one_by_what_the_kept_is_asked_for() -> None:
+    file, evaluator = engine(
+        "import copy\nclass Agent:\n    def __init__(self, network, device):\n        self.fast = network.to(device)\n"
+        "        self.slow = copy.deepcopy(self.fast)\n        self.optimizer = torch.optim.Adam(self.fast.parameters())\n"
+        "    def learn(self, x):\n        see(self.slow)\n"
+    )
+    call, frame = call_of(file, evaluator, "see")
+    value = evaluator.value_of(call.args[0], frame)
+    assert (value.kind, value.assumptions) == ("module", ())

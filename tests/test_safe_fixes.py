@@ -643,3 +643,20 @@ def test_an_evaluation_may_keep_its_result_where_all_who_read_it_are_seen(
 def test_a_statement_of_a_module_may_share_its_row(text: str, shares: bool) -> None:
     file = File("a.py", text, ast.parse(text))
     assert shares_rows(file.body.flow, file.tree.body[0]) is shares
+
+
+@pytest.mark.parametrize(
+    ("use", "why"),
+    [
+        ("total += adapt(y)", "which may differentiate it"),
+        ("self.kept = y; total += y.argmax().item()", "stored where others may differentiate it"),
+        ("total = y", "a caller may differentiate it"),
+    ],
+)
+def test_grad_stays_on_for_whoever_gets_the_outputs(use: str, why: str) -> None:
+    text = EVALUATION.format(imports="from somewhere import adapt", use=use).replace(
+        "measure(", "measure(self, "
+    )
+    reasons = fix_of(text, "GPU201")
+    assert "safe" not in [how for how, _ in reasons]
+    assert all(why in because for _, because in reasons)
