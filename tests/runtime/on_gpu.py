@@ -19,8 +19,8 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent.parent), str(HERE)]
 
 from expectations import EACH, check, reason_to_skip  # noqa: E402
+from starting import start  # noqa: E402
 
-from gpulint.runtime.parent.runner import Run, run  # noqa: E402
 from gpulint.runtime.record.result import RunResult  # noqa: E402
 
 
@@ -34,10 +34,7 @@ def main() -> int:
     paths = [p for p in EACH if not arguments.names or any(n in p.stem for n in arguments.names)]
 
     def measure(path: Path) -> RunResult:
-        environment = {"OMP_NUM_THREADS": "1"}
-        return run(
-            Run(str(path), device=arguments.device, capture=True, timeout=200.0, environment=environment)
-        )
+        return start(str(path), device=arguments.device, timeout=200.0)
 
     wrong = 0
     report = {}
@@ -50,7 +47,7 @@ def main() -> int:
                     check(path, result, arguments.device)
                 except AssertionError as error:
                     wrong += 1
-                    said = f"WRONG  {error}\n{_summary(result)}"
+                    said = f"WRONG  {error}\n    {result.end.message}\n{(result.stderr or '')[-1500:]}"
             print(f"{path.stem:32} {result.seconds:5.1f} s  {said or 'ok'}", flush=True)
     if arguments.out:
         target = os.path.join(arguments.out, f"programs-{arguments.device}.json")
@@ -58,18 +55,6 @@ def main() -> int:
             json.dump(report, file, indent=1)
     print(f"{len(paths)} programs, {wrong} judged wrongly")
     return 1 if wrong else 0
-
-
-def _summary(result: RunResult) -> str:
-    lines = [f"    end: {result.end.message}"]
-    for rank in result.ranks:
-        lines += [f"    drift: {drift}" for drift in rank.drifts]
-        lines += [f"    holder: {holder.text} {holder.bytes} B" for holder in rank.holders]
-        lines += [f"    note: {note}" for note in rank.notes]
-        lines += [f"    allocated: {[sample.allocated for sample in rank.samples]}"]
-    if result.end.reason not in ("stopped", "finished"):
-        lines.append((result.stderr or "")[-1500:])
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":

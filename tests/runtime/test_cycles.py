@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 from pathlib import Path
 
@@ -12,13 +13,9 @@ torch = pytest.importorskip("torch")
 from gpulint.runtime.holding.cycles import collected  # noqa: E402
 from gpulint.runtime.probes.base import Block  # noqa: E402
 from gpulint.runtime.probes.frames import Frames  # noqa: E402
+from gpulint.runtime.probes.host import HostProbe  # noqa: E402
 
-
-def key_of(tensor):
-    try:
-        return torch.Tensor.untyped_storage(tensor)._cdata
-    except (NotImplementedError, RuntimeError):
-        return None
+key_of = functools.partial(HostProbe.key, None)
 
 
 class Probe(torch.nn.Module):

@@ -85,12 +85,6 @@ def test_garbage_is_told_apart():
     assert found.bytes_per_step == pytest.approx(6 * 512 / 18)
 
 
-def test_few_steps_decide_nothing():
-    found = drift.judge(births({0: 512, 1: 512}), [0, 1, 2, 3], "eval", age=1)
-    assert found.status == "occasional"
-    assert "run more steps" in found.reason
-
-
 def test_intervals_of_several_steps():
     found = drift.judge(births({0: 6 * 512, 1: 6 * 512, 2: 6 * 512}), [0, 6, 12, 18, 20], "train")
     assert (found.status, found.bytes_per_step, found.steps) == ("leak", 512, 18)
@@ -129,18 +123,24 @@ def test_a_limit_is_weighed_when_it_is_full(changes, room, status, words):
     assert words in settled.reason
 
 
-def test_what_only_changed_its_address_is_no_growth():
-    ends = [0, 1, 2, 3]
-    moved = births({0: 66 << 10, 1: 66 << 10}, series=[0, 320 << 10, 320 << 10, 320 << 10])
-    assert drift.judge(moved, ends, "train", 1, "call of `train()`").status == "bounded"
-    kept = births({0: 66 << 10, 1: 66 << 10}, series=[0, 66 << 10, 132 << 10, 198 << 10])
-    assert drift.judge(kept, ends, "train", 1, "call of `train()`").status == "leak"
+MOVED, KEPT = [0, *[320 << 10] * 3], [0, 66 << 10, 132 << 10, 198 << 10]
+WINDOWS = {
+    "only the address has changed": (at((0, 1), 66 << 10), MOVED, 3, "call", "bounded"),
+    "more each time": (at((0, 1), 66 << 10), KEPT, 3, "call", "leak"),
+    "outlived twice": (at((0, 1, 2), 4096), None, 3, "evaluation", "leak"),
+    "not from the first": (at((1, 2), 4096), None, 3, "evaluation", "occasional"),
+    "the last one's may be in use": (at((2,), 4096), None, 3, "evaluation", None),
+    "one of two": (at((0, 1), 4096), None, 2, "evaluation", "occasional"),
+    "a few steps": (at((0, 1)), None, 3, "", "occasional"),
+    # where each step seems to have survivors
+    "in one of three steps": (at(range(6), 256), [0, 0, 0, 512, 512, 512, 1024, 1024], 7, "", "occasional"),
+}
 
 
-def test_what_grows_in_one_of_three_steps_does_not_in_every_one():
-    stairs = [0, 0, 0, 512, 512, 512, 1024, 1024]  # where each step seems to have survivors
-    found = drift.judge(births(dict.fromkeys(range(6), 256), series=stairs), list(range(8)), "train", 1)
-    assert found.status == "occasional"
+@pytest.mark.parametrize(("alive", "series", "number", "window", "expected"), WINDOWS.values(), ids=WINDOWS)
+def test_what_few_stretches_say(alive, series, number, window, expected):
+    found = drift.judge(births(alive, series=series), list(range(number + 1)), "eval", 1, window)
+    assert (found and found.status) == expected
 
 
 def test_what_libraries_set_up_once_is_no_growth():
@@ -154,14 +154,6 @@ def test_what_libraries_set_up_once_is_no_growth():
     assert held == [kept]
     several = dataclasses.replace(nothing, births=(Held(SITE, 2, 33 << 20, 2),))
     assert drift.less_set_up([leak], [several, kept]) == ([leak], [several, kept])
-
-
-def test_a_window_is_outlived_twice_before_it_is_growth():
-    ends = [0, 1, 2, 3]  # the last one's may be in use
-    assert drift.judge(births({0: 4096, 1: 4096, 2: 4096}), ends, "eval", 1, "evaluation").status == "leak"
-    assert drift.judge(births({1: 4096, 2: 4096}), ends, "eval", 1, "evaluation").status == "occasional"
-    assert drift.judge(births({2: 4096}), ends, "eval", 1, "evaluation") is None
-    assert drift.judge(births({0: 4096, 1: 4096}), [0, 1, 2], "eval", 1, "evaluation").status == "occasional"
 
 
 def larger_each_time(number: int, now: int | None = None) -> Births:
@@ -272,34 +264,34 @@ def test_a_regular_leak_seen_in_uneven_stretches():
     assert status(births(irregular), edges) == "occasional"
 
 
-@pytest.mark.parametrize(("fell", "status"), [(0, "leak"), (-500, "leak"), (1000, "bounded")])
-def test_what_is_replaced_by_something_larger_is_let_go_of_only_where_memory_falls(
-    fell: int, status: str
-) -> None:
-    grown = Drift(
-        Site("train.py", 3, "main"), "train", "device", "leak", 50.0, 1.0, 20, 1000, 1, enlarged=True
-    )
-    later = released(Window([grown], [], 20), Window([], [], 20), 100, fell)
-    assert [one.status for one in later.drifts] == [status]
+def grown(status: str = "leak", row: int = 3, **changes) -> Drift:
+    base = Drift(Site("train.py", row, "main"), "train", "device", status, 50.0, 1.0, 20, 1000, 20)
+    return dataclasses.replace(base, **changes)
+
+
+LARGER = grown(enlarged=True)
 
 
 @pytest.mark.parametrize(
-    ("steps", "grew", "status"),
-    [(100, 0, "bounded"), (100, 1200, "bounded"), (100, 1300, "leak"), (100, 5000, "leak"), (50, 0, "leak")],
+    ("before", "now", "fell", "last", "statuses"),
+    [
+        # what is replaced by something larger is let go of only where memory falls
+        ([LARGER], [], 0, None, ["leak"]),
+        ([LARGER], [], -500, None, ["leak"]),
+        ([LARGER], [], 1000, None, ["bounded"]),
+        # what stops growing in the steps that follow is no leak
+        ([grown()], [grown()], 0, Later(100, 0), ["bounded"]),
+        ([grown()], [grown()], -1200, Later(100, 1200), ["bounded"]),
+        ([grown()], [grown()], -1300, Later(100, 1300), ["leak"]),
+        ([grown()], [grown()], -5000, Later(100, 5000), ["leak"]),
+        ([grown()], [grown()], 0, Later(50, 0), ["leak"]),
+        # what is let go of meanwhile may hide that another grows on
+        ([grown(), grown(row=9)], [grown(row=9)], 0, Later(100, 0), ["bounded", "leak"]),
+    ],
 )
-def test_what_stops_growing_in_the_steps_that_follow_is_no_leak(steps: int, grew: int, status: str) -> None:
-    kept = Drift(Site("train.py", 3, "main"), "train", "device", "leak", 50.0, 1.0, 20, 1000, 20)
-    later = released(Window([kept], [], 20), Window([kept], [], 20), 100, -grew, Later(steps, grew))
-    assert [one.status for one in later.drifts] == [status]
-
-
-def test_what_is_let_go_of_meanwhile_may_hide_that_another_grows_on() -> None:
-    one, other = (
-        Drift(Site("train.py", row, "main"), "train", "device", "leak", 50.0, 1.0, 20, 1000, 20)
-        for row in (3, 9)
-    )
-    later = released(Window([one, other], [], 20), Window([other], [], 20), 100, 0, Later(100, 0))
-    assert [drift.status for drift in later.drifts] == ["bounded", "leak"]
+def test_what_the_steps_that_follow_say_of_a_leak(before, now, fell, last, statuses) -> None:
+    later = released(Window(before, [], 20), Window(now, [], 20), 100, fell, last)
+    assert [one.status for one in later.drifts] == statuses
 
 
 def levels_of(amounts: list[int]) -> list[tuple[int, int]]:
@@ -319,19 +311,14 @@ def levels_of(amounts: list[int]) -> list[tuple[int, int]]:
 def test_what_comes_without_regularity_and_all_the_time_is_not_settled(
     amounts: list[int], events: int, status: str
 ) -> None:
-    one = Drift(
-        Site("train.py", 3, "main"), "train", "device", "occasional", 50.0, 0.2, 97, 4096, 1, events=events
-    )
-    assert drift.going_on(one, levels_of(amounts)).status == status
+    assert drift.going_on(grown("occasional", events=events), levels_of(amounts)).status == status
 
 
 def test_keys_that_come_again_may_be_so_many_and_no_more() -> None:
     grown = drift.judge(births(dict.fromkeys(range(STEPS), 1024)), EVERY, "train")
     cells = dataclasses.replace(holder(), births=(Held(SITE, 18, grown.total),), refilled=True)
-    slower, on = (
-        levels_of([round(16000 * (1 - 0.9**n)) for n in range(24)]),
-        levels_of([n * 999 for n in range(24)]),
-    )
+    slower = levels_of([round(16000 * (1 - 0.9**n)) for n in range(24)])
+    on = levels_of([n * 999 for n in range(24)])
     assert drift.refilled(grown, [cells], slower).status == "filling"
     assert drift.refilled(grown, [cells], on) == grown
     once = dataclasses.replace(cells, refilled=False)
@@ -340,13 +327,8 @@ def test_keys_that_come_again_may_be_so_many_and_no_more() -> None:
 
 def test_a_place_for_each_entry_is_a_limit() -> None:
     leak = drift.judge(births(dict.fromkeys(range(STEPS), 1024)), EVERY, "train")
-    items = dataclasses.replace(
-        holder(bound=330),
-        births=(Held(SITE, 18, leak.total),),
-        length=330,
-        slots=True,
-        limit="has 330 entries",
-    )
+    items = holder(bound=330, length=330, slots=True, limit="has 330 entries")
+    items = dataclasses.replace(items, births=(Held(SITE, 18, leak.total),))
     assert [one.status for one in drift.settle([leak], [items])] == ["filling"]
     larger = dataclasses.replace(leak, enlarged=True, count=drift.FEWEST_LEVELS)
     assert drift.settle([larger], [items]) == [larger]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import gc
 import io
 import weakref
@@ -60,9 +61,9 @@ def mean_square(out: torch.Tensor) -> torch.Tensor:
     return out.square().mean()
 
 
-def train(loss_of: Callable[[], torch.Tensor], *models: torch.nn.Module) -> None:
+def train(loss_of: Callable[[], torch.Tensor], *models: torch.nn.Module, times: int = TIMES) -> None:
     optimizer = torch.optim.SGD([weight for model in models for weight in model.parameters()], lr=1e-3)
-    for _ in range(TIMES):
+    for _ in range(times):
         optimizer.zero_grad()
         loss_of().backward()
         optimizer.step()
@@ -154,7 +155,7 @@ def output_changed_in_place() -> None:
     train(lambda: mean_square(model(batch()).mul_(2.0)), model)
 
 
-def checkpointed(use_reentrant: bool) -> None:
+def checkpointed(use_reentrant: bool = False) -> None:
     first, second = network(), network()
 
     def run(x: torch.Tensor) -> torch.Tensor:
@@ -165,14 +166,6 @@ def checkpointed(use_reentrant: bool) -> None:
         return mean_square(checkpoint(run, batch().requires_grad_(), use_reentrant=use_reentrant))
 
     train(loss, first, second)
-
-
-def checkpointed_anew() -> None:
-    checkpointed(use_reentrant=False)
-
-
-def checkpointed_by_reentry() -> None:
-    checkpointed(use_reentrant=True)
 
 
 def line_search() -> None:
@@ -248,9 +241,10 @@ NEEDED = [
     gradient_of_a_gradient,
     output_changed_in_place,
     all_outputs_held,
-    checkpointed_anew,
+    checkpointed,
 ]
-UNTOLD = [checkpointed_by_reentry, transformed, compiled_as_eager, tried_once, a_small_one]
+BY_REENTRY = functools.partial(checkpointed, use_reentrant=True)
+UNTOLD = [BY_REENTRY, transformed, compiled_as_eager, tried_once, a_small_one]
 
 
 @pytest.mark.parametrize("program", NEEDED)
@@ -285,13 +279,12 @@ def evaluation_in_train_mode() -> None:
 
 def teacher() -> None:
     student, guide = network(), network().eval()
-    optimizer = stepped(student)
-    for _ in range(20):
+
+    def loss() -> torch.Tensor:
         x = batch()
-        wanted = guide(x).detach()  # told
-        optimizer.zero_grad()
-        (student(x) - wanted).square().mean().backward()
-        optimizer.step()
+        return mean_square(student(x) - guide(x).detach())  # told
+
+    train(loss, student, times=20)
 
 
 def teacher_within_the_model() -> None:
@@ -301,15 +294,10 @@ def teacher_within_the_model() -> None:
             self.student, self.guide = network(), network().eval()
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            wanted = self.guide(x).detach()  # told
-            return (self.student(x) - wanted).square().mean()
+            return mean_square(self.student(x) - self.guide(x).detach())  # told
 
     model = Distilled()
-    optimizer = stepped(model.student)
-    for _ in range(20):
-        optimizer.zero_grad()
-        model(batch()).backward()
-        optimizer.step()
+    train(lambda: model(batch()), model.student, times=20)
 
 
 @dataclass
@@ -325,17 +313,12 @@ def answers_in_a_dataclass() -> None:
 
 
 @pytest.mark.parametrize(
-    ("program", "mode"),
-    [
-        (evaluation, "eval"),
-        (evaluation_in_train_mode, "train"),
-        (teacher, "eval"),
-        (teacher_within_the_model, "eval"),
-        (answers_in_a_dataclass, "eval"),
-    ],
+    "program",
+    [evaluation, evaluation_in_train_mode, teacher, teacher_within_the_model, answers_in_a_dataclass],
 )
-def test_a_forward_for_nothing_is_told_at_its_line(program, mode):
+def test_a_forward_for_nothing_is_told_at_its_line(program):
     _, (told,) = watched(program)
+    mode = "train" if program is evaluation_in_train_mode else "eval"
     source = Path(__file__).read_text().splitlines()
     assert source[told.line - 1].endswith("# told")
     assert told.function.startswith(program.__name__)

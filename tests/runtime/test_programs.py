@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from gpulint.runtime.parent.runner import Run, run
-
 torch = pytest.importorskip("torch")
 sys.path.insert(0, str(Path(__file__).parent))
 from expectations import EACH, LEAKS, check, reason_to_skip  # noqa: E402
+from starting import start  # noqa: E402
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -20,9 +19,7 @@ def measured(path: Path) -> None:
     reason = reason_to_skip(path)
     if reason is not None:
         pytest.skip(reason)
-    environment = {"OMP_NUM_THREADS": "1"}
-    result = run(Run(str(path), device=DEVICE, capture=True, timeout=120.0, environment=environment))
-    check(path, result, DEVICE)
+    check(path, start(str(path), device=DEVICE), DEVICE)
 
 
 @pytest.mark.usefixtures("warm_scripts")

@@ -7,11 +7,11 @@ import subprocess
 import sys
 
 import pytest
+import starting
 
 torch = pytest.importorskip("torch")
 
 from gpulint.runtime.observing.hostmemory import Relatives  # noqa: E402
-from gpulint.runtime.parent.runner import Run, run  # noqa: E402
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the memory of other processes")
 
@@ -55,9 +55,8 @@ ARRAY = ("boxes = np.ones((160_000, 4), np.float32)", "torch.from_numpy(self.box
 @linux
 @pytest.mark.parametrize(("program", "grows"), [(OBJECTS, True), (ARRAY, False)], ids=["objects", "array"])
 def test_workers_that_copy_what_they_read_grow(program, grows, tmp_path):
-    script = tmp_path / "train.py"
-    script.write_text(PROGRAM.format(kept=program[0], read=program[1]))
-    command = [sys.executable, "-m", "gpulint", "verify", "-q", "--output-format", "json", str(script)]
+    starting.write(tmp_path, PROGRAM.format(kept=program[0], read=program[1]))
+    command = [sys.executable, *"-m gpulint verify -q --output-format json train.py".split()]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     found = json.loads(done.stdout)
     assert done.returncode == 0, done.stderr
@@ -121,11 +120,10 @@ if __name__ == "__main__":
 @pytest.mark.usefixtures("warm_scripts")
 @pytest.mark.parametrize("context", ["fork", "spawn"])
 def test_a_worker_that_uses_the_gpu_is_named_with_its_line(context, tmp_path):
-    script = tmp_path / "train.py"
-    script.write_text(USES_CUDA.replace("CONTEXT", context))
-    found = run(Run(str(script), steps=5, capture=True, timeout=120.0))
+    script = starting.write(tmp_path, USES_CUDA.replace("CONTEXT", context))
+    found = starting.start(script, steps=5)
     assert found.end.reason == "stopped", found.stderr
     (one,) = found.contexts
     line = 8 if torch.cuda.is_available() else 11
-    assert (one.file, one.line, one.function) == (str(script), line, "use_cuda")
+    assert (one.file, one.line, one.function) == (script, line, "use_cuda")
     assert len(found.ranks) == 1

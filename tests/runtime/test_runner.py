@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import signal
@@ -14,12 +15,13 @@ from pathlib import Path
 
 import pytest
 import warm
+from starting import start, write
 
-from gpulint.runtime.parent import processes
 from gpulint.runtime.parent.runner import Run, run
-from gpulint.runtime.record.options import join_lines
-from gpulint.runtime.record.result import RunResult
+from gpulint.runtime.record.options import Lines, Options, join_lines
+from gpulint.runtime.record.result import End, RunResult
 
+pytestmark = pytest.mark.usefixtures("nothing_left")
 in_a_fork = pytest.mark.usefixtures("warm_scripts")  # of a process that has torch: not about the start
 
 
@@ -51,38 +53,7 @@ def train(steps, seen=lambda loss: None):
 @pytest.fixture
 def script(tmp_path: Path):
     """Writes a script and returns its path."""
-
-    def write(text: str, name: str = "train.py") -> str:
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(textwrap.dedent(text))
-        return str(path)
-
-    return write
-
-
-def start(target: str, *arguments: str, **options) -> RunResult:
-    options = {"capture": True, "timeout": 60.0, "environment": {"OMP_NUM_THREADS": "1"}, **options}
-    return run(Run(target, arguments, **options))
-
-
-def nothing_left(seen: set[str]) -> bool:
-    """Whether none of the runs in `seen` has a process any more."""
-    return not any(processes.descendants(one) for one in seen)
-
-
-@pytest.fixture
-def runs(monkeypatch):
-    """The marks of the runs that were started, so that a test can look for what they left behind."""
-    seen: set[str] = set()
-    original = processes.end_all
-
-    def end_all(mark: str, group: int, grace: float = 2.0) -> int:
-        seen.add(mark)
-        return original(mark, group, grace)
-
-    monkeypatch.setattr(processes, "end_all", end_all)
-    return seen
+    return functools.partial(write, tmp_path)
 
 
 # -- as the script would have it -----------------------------------------------------------------------------
@@ -174,13 +145,6 @@ def test_the_command_that_is_told_is_the_users(options, words):
     assert what.command(("child.py",))[-4:] == ("child.py", options["target"], "--lr", "0.1")
 
 
-def test_a_script_that_ends_by_itself(script):
-    result = start(script("from gpulint.marks import step\nstep()\nstep()"))
-    assert result.end.reason == "finished"
-    said = "the script ended by itself after 2 steps, all of them warm-up (--warmup 0 "
-    assert result.end.message.startswith(said)
-
-
 def test_a_script_that_raises_shows_its_own_traceback_only(script):
     path = script(STEPS.replace("1000", "4") + "def fail():\n    raise KeyError('batch 7')\nfail()\n")
     result = start(path)
@@ -209,38 +173,26 @@ def test_a_syntax_error_is_the_scripts_own(script):
 @pytest.mark.parametrize(
     ("call", "reason", "code", "said"),
     [
+        ("", "finished", 0, "the script ended by itself after 2 steps, all of them warm-up (--warmup 0 "),
+        ("sys.exit()", "finished", 0, "the script ended by itself after 2 steps, all of them warm-up"),
         ("sys.exit(3)", "exit", 3, "the script called sys.exit(3) after 2 steps"),
         ("sys.exit('no data')", "exit", 1, "the script called sys.exit(1) after 2 steps: no data"),
-        ("sys.exit()", "finished", 0, "the script ended by itself after 2 steps, all of them warm-up"),
+        ("os._exit(5)", "killed", 5, "the process ended at once (os._exit) with code 5 after 2 steps"),
         (
-            "import os; os._exit(5)",
+            "os.kill(os.getpid(), 9)",
             "killed",
-            5,
-            "the process ended at once (os._exit) with code 5 after 2 steps",
+            None,
+            "the process was killed by SIGKILL (out of memory on the",
         ),
     ],
 )
-def test_a_script_that_exits(script, call, reason, code, said):
-    result = start(script(STEPS.replace("1000", "2") + call))
+def test_a_script_that_ends(script, call, reason, code, said):
+    result = start(script(STEPS.replace("1000", "2") + f"import os\n{call}"))
     assert (result.end.reason, result.end.code) == (reason, code)
     assert result.end.message.startswith(said)
-    assert len(result.ranks[0].samples) == 2
-
-
-def test_a_script_killed_by_a_signal(script):
-    result = start(script(STEPS.replace("1000", "2") + "import os; os.kill(os.getpid(), 9)"))
-    assert result.end.reason == "killed"
-    assert result.end.signal == signal.SIGKILL
-    assert "SIGKILL" in result.end.message
     assert "after 2 steps" in result.end.message
+    assert result.end.signal == (signal.SIGKILL if "SIGKILL" in said else None)
     assert len(result.ranks[0].samples) == 2
-
-
-def test_a_script_without_torch_or_without_steps(script):
-    assert start(script("print(1)")).end.reason == "no-torch"
-    result = start(script("import torch\nprint(torch.zeros(1))"))
-    assert result.end.reason == "no-steps"
-    assert "gpulint.step()" in result.end.message
 
 
 @pytest.mark.parametrize(
@@ -265,24 +217,7 @@ def test_options_that_make_no_sense_are_refused(script):
 # -- stopping against resistance -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("clause", ["except Exception:", "except:", "except BaseException:"])
-def test_a_script_that_swallows_everything_is_stopped(script, clause, runs):
-    loop = f"""
-from gpulint.marks import step
-while True:
-    try:
-        step()
-    {clause}
-        pass
-"""
-    result = start(script(loop), steps=5)
-    assert result.end.reason == "stopped"
-    assert result.stderr == ""
-    assert nothing_left(runs)
-
-
-def test_the_scripts_own_cleanup_runs(script):
-    text = """
+CLEANING = """
 import atexit
 from gpulint.marks import step
 atexit.register(lambda: print("atexit"))
@@ -292,11 +227,7 @@ try:
 finally:
     print("finally")
 """
-    assert start(script(text), steps=3).stdout == "finally\natexit\n"
-
-
-def test_a_hang_ends_with_the_timeout_and_says_where(script, runs):
-    text = """
+HANGING = """
 import time
 from gpulint.marks import step
 def load():
@@ -305,24 +236,71 @@ for _ in range(6):
     step()
 load()
 """
-    result = start(script(text), timeout=1.5)
-    assert result.end.reason == "timeout"
-    assert result.end.message == "the time was up after 6 steps, at train.py:5 in load"
-    assert len(result.ranks[0].samples) == 6
-    assert nothing_left(runs)
+STARTING = """
+import os, subprocess, sys
+from gpulint.marks import step
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"], start_new_session=True)
+if os.fork() == 0:
+    os.setsid()
+    import time
+    time.sleep(1000)
+while True:
+    step()
+"""
+FORKING = """
+import os
+from gpulint.marks import step
+for _ in range(4):
+    step()
+if os.fork() == 0:
+    for _ in range(100):
+        step()
+    os._exit(0)
+os.wait()
+for _ in range(3):
+    step()
+"""
+SWALLOWING = """
+from gpulint.marks import step
+while True:
+    try:
+        step()
+    {}
+        pass
+"""
+STOPPED, TIME = "stopped after 3 sampled steps", "the time was up after 6 steps, at train.py:5 in load"
 
 
-def test_a_process_that_ignores_everything_is_killed(script, runs, monkeypatch):
+@pytest.mark.parametrize(
+    ("text", "options", "message", "output", "steps"),
+    [
+        (SWALLOWING.format("except Exception:"), {"steps": 3}, STOPPED, "", 6),
+        (SWALLOWING.format("except:"), {"steps": 3}, STOPPED, "", 6),
+        (SWALLOWING.format("except BaseException:"), {"steps": 3}, STOPPED, "", 6),
+        (CLEANING, {"steps": 3}, STOPPED, "finally\natexit\n", 6),
+        (STARTING, {"steps": 3}, STOPPED, "", 6),
+        (HANGING, {"timeout": 1.5}, TIME, "", 6),
+        # a forked process neither steps nor reports
+        (FORKING, {}, "the script ended by itself after 7 steps", "", 7),
+    ],
+)
+def test_how_a_script_is_stopped_or_ends(script, text, options, message, output, steps):
+    result = start(script(text), **options)
+    assert (result.end.message, result.stdout) == (message, output)
+    assert "Error" not in result.stderr
+    assert [len(rank.samples) for rank in result.ranks] == [steps]
+
+
+def test_a_process_that_ignores_everything_is_killed(script, monkeypatch):
     monkeypatch.setattr("gpulint.runtime.parent.runner.REPORT_GRACE", 0.5)
     text = STEPS.replace("1000", "3") + "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)"
     result = start(script(text), timeout=1.0)
     assert result.end.reason == "timeout"
     assert "after 3 steps" in result.end.message
     assert len(result.ranks[0].samples) == 3
-    assert nothing_left(runs)
 
 
-def test_ctrl_c_ends_the_run_and_keeps_what_was_measured(script, runs):
+def test_ctrl_c_ends_the_run_and_keeps_what_was_measured(script):
     path = script(STEPS.replace("    step()", "    step(); time.sleep(0.05)").replace("1000", "100000"))
 
     def interrupt(progress):
@@ -333,7 +311,6 @@ def test_ctrl_c_ends_the_run_and_keeps_what_was_measured(script, runs):
     assert result.end.reason == "interrupted"
     assert len(result.ranks[0].samples) > 3
     assert result.stderr == ""
-    assert nothing_left(runs)
 
 
 def test_when_the_parent_dies_the_child_ends(script, tmp_path):
@@ -352,42 +329,6 @@ def test_when_the_parent_dies_the_child_ends(script, tmp_path):
     while Path(f"/proc/{child}").exists() and time.monotonic() < deadline:
         time.sleep(0.02)
     assert not Path(f"/proc/{child}").exists()
-
-
-def test_processes_that_the_script_started_are_ended(script, runs):
-    text = """
-import os, subprocess, sys
-from gpulint.marks import step
-subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"], start_new_session=True)
-if os.fork() == 0:
-    os.setsid()
-    import time
-    time.sleep(1000)
-while True:
-    step()
-"""
-    result = start(script(text), steps=3)
-    assert result.end.reason == "stopped"
-    assert nothing_left(runs)
-
-
-def test_a_forked_process_neither_steps_nor_reports(script):
-    text = """
-import os
-from gpulint.marks import step
-for _ in range(4):
-    step()
-if os.fork() == 0:
-    for _ in range(100):
-        step()
-    os._exit(0)
-os.wait()
-for _ in range(3):
-    step()
-"""
-    result = start(script(text))
-    assert result.end.message == "the script ended by itself after 7 steps"
-    assert len(result.ranks) == 1
 
 
 def test_megabytes_of_output_neither_block_nor_pile_up(script):
@@ -480,21 +421,6 @@ def test_a_training_that_swallows_what_it_can_is_stopped(script, text):
     assert (rank.boundary, rank.steps("train")) == ("optimizer", 20)
     assert rank.environment.torch is not None
     assert rank.drifts == ()
-
-
-@in_a_fork
-def test_an_out_of_memory_error_tells_what_was_measured_until_then(script):
-    text = (
-        TRAINING
-        + "kept = []\ndef more():\n    for n in range(100):\n        train(1)\n        kept.append(torch.ones(1000))\n"
-    )
-    text += "        if n == 12: raise torch.OutOfMemoryError('CUDA out of memory')\nmore()\n"
-    result = start(script(text), device="cpu")
-    assert result.end.reason == "raised"
-    assert "OutOfMemoryError: CUDA out of memory after 12 steps" in result.end.message
-    (leak,) = result.ranks[0].leaks()
-    assert leak.bytes_per_step == 4096
-    assert any(holder.variable == "kept" for holder in result.ranks[0].holders)
 
 
 LONG_EPOCHS = """
@@ -736,3 +662,26 @@ def test_nothing_is_cut_short_unless_a_line_is_awaited(script):
     assert rank.lines[0].hits == 0
     assert rank.steps("eval") == 0
     assert not any("cut short" in note for note in rank.notes)
+
+
+# -- what crosses the process boundary -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [({"reason": "vanished"}, ValueError), ({"message": 3}, TypeError), ({"where": [1]}, TypeError)],
+)
+def test_other_forms_are_refused(change, error):
+    with pytest.raises(error):
+        End.from_json({"reason": "raised", "message": "x", **change})
+
+
+def test_missing_fields_take_their_default_and_unknown_ones_are_ignored():
+    assert Options.from_json({"steps": 5, "colour": "blue"}) == Options(steps=5)
+
+
+def test_lines_are_joined_by_file():
+    assert join_lines([("b", 2), ("a", 3), ("b", 1), ("b", 2)]) == (
+        Lines("a", (3,), (0,)),
+        Lines("b", (1, 2), (0, 0)),
+    )

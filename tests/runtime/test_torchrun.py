@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import textwrap
 from pathlib import Path
 
 import pytest
-
-from gpulint.runtime.parent import processes
-from gpulint.runtime.parent.runner import Run, run
+import starting
 
 torch = pytest.importorskip("torch")
 if not torch.distributed.is_available():
@@ -37,32 +34,14 @@ print("never")
 """
 
 
-def start(tmp_path: Path, leak: str, wrap: str = "DistributedDataParallel", **options):
-    path = tmp_path / "parallel.py"
-    path.write_text(textwrap.dedent(PARALLEL).replace("{leak}", leak).replace("{wrap}", wrap))
-    environment = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
-    launch = (
-        "--nproc-per-node",
-        "2",
-        "--master-port",
-        "0",
-        "--rdzv-backend",
-        "c10d",
-        "--rdzv-endpoint",
-        "localhost:0",
-    )
-    what = Run(
-        str(path), steps=12, launch=launch, capture=True, timeout=100.0, environment=environment, **options
-    )
-    return run(what)
+def start(tmp_path: Path, leak: str, wrap: str = "DistributedDataParallel"):
+    path = starting.write(tmp_path, PARALLEL.replace("{leak}", leak).replace("{wrap}", wrap))
+    launch = "--nproc-per-node 2 --master-port 0 --rdzv-backend c10d --rdzv-endpoint localhost:0".split()
+    return starting.start(path, steps=12, launch=tuple(launch), environment=starting.NO_GPU)
 
 
-def test_a_leak_on_one_rank_names_the_rank(tmp_path, monkeypatch):  # under DDP too: gate/test_gate_runs.py
-    seen = []
-    original = processes.end_all
-    monkeypatch.setattr(
-        processes, "end_all", lambda mark, *rest: (seen.append(mark), original(mark, *rest))[1]
-    )
+@pytest.mark.usefixtures("nothing_left")
+def test_a_leak_on_one_rank_names_the_rank(tmp_path):  # under DDP too: gate/test_gate_runs.py
     result = start(tmp_path, "if rank == 1: kept.append(loss.detach())", "fully_shard")
     assert result.end.reason == "stopped", result.stderr
     assert "never" not in result.stdout
@@ -72,7 +51,6 @@ def test_a_leak_on_one_rank_names_the_rank(tmp_path, monkeypatch):  # under DDP 
     assert leak.bytes_per_step == 512
     assert result.ranks[0].drifts == ()
     assert "global list `kept`" in result.ranks[1].holders[0].text
-    assert not any(processes.descendants(mark) for mark in seen)
 
 
 @pytest.mark.usefixtures("warm_scripts")

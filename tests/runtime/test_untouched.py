@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
-import gc
+import functools
 import json
 import sys
 import threading
 from pathlib import Path
 
 import pytest
+import starting
 import warm
 
 torch = pytest.importorskip("torch")
@@ -20,19 +21,15 @@ from gpulint.runtime.holding.idle import idle, tensors_of  # noqa: E402
 from gpulint.runtime.probes.base import Block  # noqa: E402
 from gpulint.runtime.probes.dispatch import Trace  # noqa: E402
 from gpulint.runtime.probes.frames import Frames  # noqa: E402
+from gpulint.runtime.probes.host import HostProbe  # noqa: E402
+from gpulint.runtime.probes.plain import live_tensors  # noqa: E402
 
 HOME = str(Path(__file__).parent)
+key_of = functools.partial(HostProbe.key, None)
 
 
 def network():
     return torch.nn.Sequential(torch.nn.Linear(8, 32), torch.nn.GELU(), torch.nn.Linear(32, 8))
-
-
-def key_of(tensor):
-    try:
-        return torch.Tensor.untyped_storage(tensor)._cdata
-    except (NotImplementedError, RuntimeError):
-        return None
 
 
 # -- the trace -----------------------------------------------------------------------------------------------
@@ -133,18 +130,16 @@ def found_among(used, holders):
     """What is told of all tensors but those that `used` leads to; `holders` is there to hold them."""
     used = list(used)
     taken = {key_of(tensor) for tensor in used}
-    alive = {}
-    one = None
-    for one in (tensor for tensor in torch_tensors() if tensor.numel()):
-        alive[key_of(one)] = Block(0, "device", -1, one.untyped_storage().nbytes())
+    sizes = {key_of(one): one.untyped_storage().nbytes() for one in torch_tensors() if one.numel()}
+    alive = {key: Block(0, "device", -1, size) for key, size in sizes.items()}
     unused = {key for key in tensors_of(alive, key_of) if key not in taken}
-    del used, holders, one  # or these would be the holders
+    del used, holders  # or these would be the holders
     frames = Frames(HOME)
     return [one for one, _ in idle(alive, unused, key_of, frames, 1024)]
 
 
 def torch_tensors():
-    found = [one for one in gc.get_objects() if issubclass(type(one), torch.Tensor)]
+    found = live_tensors()
     return found + [one.grad for one in found if one.is_leaf and one.grad is not None]
 
 
@@ -209,21 +204,9 @@ for step in range(60):
 
 
 def test_a_copy_that_nothing_touches_is_reported_and_can_be_limited(tmp_path):
-    script = tmp_path / "train.py"
-    script.write_text(PROGRAM)
-    command = [
-        sys.executable,
-        "-m",
-        "gpulint",
-        "verify",
-        "-q",
-        "--untouched",
-        "64KiB",
-        "--output-format",
-        "json",
-        str(script),
-    ]
-    done = warm.run_linter(command, capture_output=True, text=True, cwd=tmp_path)
+    starting.write(tmp_path, PROGRAM)
+    command = "-m gpulint verify -q --untouched 64KiB --output-format json train.py".split()
+    done = warm.run_linter([sys.executable, *command], capture_output=True, text=True, cwd=tmp_path)
     found = json.loads(done.stdout)
     (one,) = found["idle"]
     size = 4 * (128 * 256 + 256 + 256 * 128 + 128)

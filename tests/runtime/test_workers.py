@@ -6,10 +6,10 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+import starting
 
 from gpulint.runtime.child import stopping
 from gpulint.runtime.parent import runner
-from gpulint.runtime.parent.runner import Run
 from gpulint.runtime.record.options import join_lines
 from gpulint.runtime.record.result import RunResult
 
@@ -32,12 +32,9 @@ if __name__ == "__main__":
 """
 
 
-def start(tmp_path: Path, text: str, method: str = "fork", **options: object) -> RunResult:
-    path = tmp_path / "parallel.py"
-    path.write_text(dedent(text).replace("{method}", method), encoding="utf-8")
-    environment = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
-    given = {"steps": 5, "capture": True, "timeout": 100.0, "environment": environment, **options}
-    return runner.run(Run(str(path), **given))  # type: ignore[arg-type]
+def start(tmp_path: Path, text: str, method: str = "fork", *arguments: str, **options: object) -> RunResult:
+    path = starting.write(tmp_path, text.replace("{method}", method), "parallel.py")
+    return starting.start(path, *arguments, **{"steps": 5, "environment": starting.NO_GPU, **options})
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
@@ -153,31 +150,13 @@ for _ in range(20):
 # -- ranks that train together ----------------------------------------------------------------------------------
 
 
-class Store:
-    """What ranks share."""
-
-    def __init__(self) -> None:
-        self.numbers: dict[str, int] = {}
-        self.texts: dict[str, str] = {}
-
-    def add(self, name: str, amount: int) -> int:
-        self.numbers[name] = self.numbers.get(name, 0) + amount
-        return self.numbers[name]
-
-    def set(self, name: str, text: str) -> None:
-        self.texts[name] = text
-
-    def get(self, name: str) -> bytes:
-        return self.texts[name].encode()
-
-    def check(self, names: list[str]) -> bool:
-        return all(name in self.texts for name in names)
-
-
 def test_ranks_stop_after_the_same_step_once_one_has_seen_what_it_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    store = Store()
+    distributed = pytest.importorskip("torch.distributed")
+    if not distributed.is_available():
+        pytest.skip("this torch was built without torch.distributed")
+    store = distributed.HashStore()
     monkeypatch.setattr(stopping, "_store", lambda: store)
     ranks = [stopping.Agreement(lambda: 2) for _ in range(2)]
     stops: dict[int, int] = {}
@@ -233,9 +212,7 @@ def test_spawned_ranks_stop_together_and_a_leak_names_its_rank(tmp_path: Path, r
     text = DISTRIBUTED.replace("{leak}", f"if rank == {rank}: kept.append(loss)")
     line = next(n for n, row in enumerate(dedent(text).splitlines(), 1) if "        model(torch.randn" in row)
     places = join_lines([(str(tmp_path / "parallel.py"), line)])
-    result = start(
-        tmp_path, text, lines=places, awaited=places, reach=60.0, arguments=(str(tmp_path / "store"),)
-    )
+    result = start(tmp_path, text, "fork", str(tmp_path / "store"), lines=places, awaited=places, reach=60.0)
     assert result.end.reason == "stopped", result.stderr
     assert [one.rank for one in result.ranks] == [0, 1]
     assert result.ranks[0].lines[0].hits

@@ -140,21 +140,11 @@ for epoch in range(1000):
 """
 
 # Grows by what is no drift: a history with a limit.
-BOUNDED = """
-from collections import deque
-import torch
-from torch import nn
-
-recent = deque(maxlen=100)
-model = nn.Linear(64, 64)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-for step in range(100000):
-    out = model(torch.randn(64, 64))
-    optimizer.zero_grad()
-    out.pow(2).mean().backward()
-    optimizer.step()
-    recent.append(out.detach().clone())
-"""
+BOUNDED = (
+    SURPRISING.replace("KEPT = {}", "import collections\nrecent = collections.deque(maxlen=100)")
+    .replace("randn(16", "randn(64")
+    .replace("remember(step, out.detach())", "recent.append(out.clone())")
+)
 
 # Two statements on one line, each with a list of its own; both are GPU101.
 ABREAST = LEAKING.replace("losses = []", "losses, outs = [], []").replace(

@@ -103,28 +103,28 @@ def a_finding(file: str, row: int, code: str, claim: Claim | None) -> Finding:
 @needs_torch
 @pytest.mark.usefixtures("warm_scripts")
 @pytest.mark.parametrize(
-    ("cycles", "told", "words"),
+    ("cycles", "before", "after", "code", "told", "words"),
     [
-        (True, "refuted", "KiB a call of tensors that wait in reference cycles"),
-        (False, "confirmed", "it freed nothing on the device"),
+        # a collect is no waste where it frees tensors
+        (
+            True,
+            "",
+            "gc.collect()",
+            "GPU502",
+            "refuted",
+            "KiB a call of tensors that wait in reference cycles",
+        ),
+        (False, "", "gc.collect()", "GPU502", "confirmed", "it freed nothing on the device"),
+        # a collector that is off matters where something waits for it
+        (True, "gc.disable()", "pass", "GPU408", "confirmed", ""),
+        (False, "gc.disable()", "pass", "GPU408", "refuted", ""),
     ],
 )
-def test_a_collect_is_no_waste_where_it_frees_tensors(
-    cycles: bool, told: str, words: str, tmp_path: Path
+def test_what_the_collector_has_to_free_tells(
+    cycles: bool, before: str, after: str, code: str, told: str, words: str, tmp_path: Path
 ) -> None:
-    text = TRAINING.format(cycles=cycles, before="", after="gc.collect()")
-    status, said = verified(text, tmp_path, "GPU502")
+    status, said = verified(TRAINING.format(cycles=cycles, before=before, after=after), tmp_path, code)
     assert (status, words in said) == (told, True)
-
-
-@needs_torch
-@pytest.mark.usefixtures("warm_scripts")
-@pytest.mark.parametrize(("cycles", "status"), [(True, "confirmed"), (False, "refuted")])
-def test_a_collector_that_is_off_matters_where_something_waits_for_it(
-    cycles: bool, status: str, tmp_path: Path
-) -> None:
-    text = TRAINING.format(cycles=cycles, before="gc.disable()", after="pass")
-    assert verified(text, tmp_path, "GPU408")[0] == status
 
 
 @needs_torch

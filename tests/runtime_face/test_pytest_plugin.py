@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import warm
 
+NO_GPU = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 
 HEAD = """
@@ -37,29 +38,7 @@ def training(steps, keep):
 """
 
 
-def run_suite(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
-    (folder / "test_it.py").write_text(HEAD + text, encoding="utf-8")
-    return warm.run_torch(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "gpulint.pytest_plugin"],
-        cwd=folder,
-        env={
-            **os.environ,
-            "OMP_NUM_THREADS": "1",
-            "CUDA_VISIBLE_DEVICES": "",
-            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-        },
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
-    )
-
-
-@needs_torch
-def test_suites_that_keep_and_that_do_not(tmp_path: Path) -> None:
-    done = run_suite(
-        tmp_path,
-        """
+SUITE = """
 @pytest.mark.gpu_memory(max_drift="0B", steps=10)
 def test_clean_training():
     training(16, keep=False)
@@ -95,8 +74,16 @@ def test_that_fails_by_itself():
 
 def test_after_all_this_torch_is_as_it_was():
     assert torch.ones(3).sum().item() == 3
-""",
-    )
+"""
+
+
+@needs_torch
+def test_suites_that_keep_and_that_do_not(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(HEAD + SUITE, encoding="utf-8")
+    command = "-m pytest -q -p no:cacheprovider -p gpulint.pytest_plugin".split()
+    env = {**os.environ, **NO_GPU, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    run = {"capture_output": True, "text": True, "timeout": 200, "check": False}
+    done = warm.run_torch([sys.executable, *command], cwd=tmp_path, env=env, **run)
     out = done.stdout
     assert "3 failed, 5 passed" in out, out[-4000:] + done.stderr[-2000:]
     assert "assert 1 == 2" in out

@@ -104,31 +104,8 @@ def test_a_forward_for_nothing_is_found_by_running_alone(tmp_path: Path) -> None
     assert "256.00 KiB of activations" in page
     done = verify(tmp_path, "--steps", "5", "-q", "--output-format", "json", "main.py")
     (found,) = json.loads(done.stdout)["wasted"]
-    assert (found["file"], found["line"], found["mode"], found["bytes"]) == (
-        str(script),
-        9,
-        "eval",
-        256 << 10,
-    )
-
-    # a finding that is confirmed at the line says it already
-    claim = Finding("GPU201", "eval-with-grad", Severity.WARNING, "with grad", str(script), 9, 18, 9, 50)
-    (tmp_path / "claims.json").write_text(json.dumps([claim.to_json()]), encoding="utf-8")
-    done = verify(tmp_path, "--steps", "5", "-q", "--findings", "claims.json", "main.py")
-    assert "confirmed GPU201" in done.stdout
-    assert (
-        "in eval mode, and no backward went through its graph: a call keeps up to 256.00 KiB" in done.stdout
-    )
-    assert "for nothing" not in done.stdout
-    # and one whose graph is needed is refuted
-    needed = SCORING.replace(
-        "best = max", "torch.autograd.grad(scores.sum(), list(pipeline.parameters()))\n        best = max"
-    )
-    script.write_text(needed, encoding="utf-8")
-    done = verify(tmp_path, "--steps", "5", "-q", "--findings", "claims.json", "main.py")
-    assert "refuted GPU201" in done.stdout
-    assert "and a backward went through its graph" in done.stdout
-    assert "for nothing" not in done.stdout
+    told = (found["file"], found["line"], found["mode"], found["bytes"])
+    assert told == (str(script), 9, "eval", 256 << 10)
 
 
 def test_findings_from_a_file(folder: Path) -> None:
@@ -163,11 +140,7 @@ def test_a_module_with_its_arguments(folder: Path) -> None:
     ("name", "text", "words"),
     [
         ("raises.py", RAISING, "the script raised ValueError: bad batch 6 <b> after 6 steps"),
-        (
-            "exits.py",
-            "import sys, torch; sys.exit('no data')",
-            "the script called sys.exit(1) before its first step",
-        ),
+        ("exits.py", "import sys, torch; sys.exit('no data')", "called sys.exit(1) before its first step"),
         ("nothing.py", "import torch", "ended without a step"),
         ("plain.py", "x = 1", "ended without importing torch"),
         ("broken.py", "def", "SyntaxError"),
@@ -196,6 +169,9 @@ def test_scripts_that_fail_give_one_clear_line(folder: Path, name: str, text: st
         (["--report", "no/such/page.html", "train.py"], "there is no folder"),
         (["--python", "no-python", "train.py"], "no-python does not exist"),
         ([], "SCRIPT is missing"),
+        # rules that there are not
+        *((["--select=" + code, "train.py"], "--select") for code in ("XYZ", "GPU999", "", "GPU0")),
+        *((["--ignore=" + code, "train.py"], "--ignore") for code in ("GPU999", "ALL")),
     ],
 )
 def test_wrong_use_is_exit_2(folder: Path, arguments: list[str], words: str) -> None:
@@ -203,6 +179,7 @@ def test_wrong_use_is_exit_2(folder: Path, arguments: list[str], words: str) -> 
     assert done.returncode == 2
     assert words in done.stderr
     assert "Traceback" not in done.stderr
+    assert ("gpulint: running" in done.stderr) == ("--python" in arguments)
 
 
 def test_two_ranks(folder: Path) -> None:
@@ -224,14 +201,3 @@ def test_live_progress_on_a_terminal(folder: Path) -> None:
     assert re.search(r"training: \d+ of 8 steps", text)
     assert "since warm-up" in text
     assert "argv" not in text
-
-
-@pytest.mark.parametrize(
-    "given",
-    ["--select=XYZ", "--select=GPU999", "--select=", "--ignore=GPU999", "--ignore=ALL", "--select=GPU0"],
-)
-def test_rules_that_there_are_not_are_wrong_use(folder: Path, given: str) -> None:
-    done = verify(folder, given, "train.py")
-    assert done.returncode == 2
-    assert given.partition("=")[0] in done.stderr
-    assert "running" not in done.stderr

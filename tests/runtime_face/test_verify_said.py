@@ -3,7 +3,6 @@ torch, and tracebacks without its own frames."""
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import re
@@ -12,8 +11,10 @@ import sys
 import venv
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
+from made import text_of
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -22,7 +23,6 @@ from test_verify_cli import verify
 from warm import run_linter
 
 from gpulint.reports.page import page as write_page
-from gpulint.reports.terminal import write as write_text
 from gpulint.reports.verify import document
 from gpulint.runtime.parent.runner import Run, run
 from gpulint.runtime.parent.verdict import Verification
@@ -37,14 +37,19 @@ def script(folder: Path, text: str, name: str = "train.py") -> Path:
     return path
 
 
+def reported(data: dict[str, Any]) -> tuple[Verification, str, str]:
+    """The verification that JSON tells of, as a page and as text."""
+    known = {name: value for name, value in data.items() if name not in ("phases", "schema", "version")}
+    verification = Verification.from_json(known)
+    return verification, write_page(document(verification)), text_of(verification)
+
+
 def test_micro_batches_are_seen_and_the_run_has_one_peak(tmp_path: Path) -> None:
     script(tmp_path, ACCUMULATING)
     limits = ("--device", "cpu", "--max-peak", "1GiB", "--baseline", "memory.json", "--write-baseline")
     done = verify(tmp_path, *limits, "-q", "--output-format", "json", "train.py")
     data = json.loads(done.stdout)
-    verification = Verification.from_json(
-        {name: value for name, value in data.items() if name not in ("phases", "schema", "version")}
-    )
+    verification, page, terminal = reported(data)
     rank = verification.run.ranks[0]
     steps = [sample for sample in rank.samples if sample.kind == "train" and sample.sampled]
     first, *others, rest = steps[-1].parts
@@ -59,12 +64,10 @@ def test_micro_batches_are_seen_and_the_run_has_one_peak(tmp_path: Path) -> None
     (entry,) = json.loads((tmp_path / "memory.json").read_text())["peaks"]
     assert check["now"] == max(entry["allocated"], *entry["others"].values()) > sampled
     peak = format_bytes(check["now"])
-    terminal, page = io.StringIO(), write_page(document(verification))
-    write_text(document(verification), terminal)
-    assert re.search(rf"\n  peak +{peak} +live tensor storages, in the evaluation\n", terminal.getvalue())
+    assert re.search(rf"\n  peak +{peak} +live tensor storages, in the evaluation\n", terminal)
     assert f"<dt>Peak</dt><dd>{peak}<small>live tensor storages, in the evaluation<" in page
-    assert f"{format_bytes(steps[-1].peak)} ┤" in terminal.getvalue()
-    assert f" training step {steps[-1].step}, through 4 backwards\n" in terminal.getvalue()
+    assert f"{format_bytes(steps[-1].peak)} ┤" in terminal
+    assert f" training step {steps[-1].step}, through 4 backwards\n" in terminal
     curve = re.search(r'data-series="allocated" points="([^"]*)"', page)
     number = sum(2 * len(sample.parts) or 1 for sample in rank.samples[1:])
     assert len(curve[1].split()) in (1 + number, 3 + number)  # the line; the area has two corners more
@@ -82,15 +85,11 @@ def test_terminal_json_and_page_count_the_same_steps(tmp_path: Path) -> None:
     grown = next(one for one in evaluation["figures"] if one["figure"] == "allocated")
     assert (grown["status"], grown["slope"]) == ("growing", 512.0)
 
-    known = {name: value for name, value in data.items() if name not in ("phases", "schema", "version")}
-    verification = Verification.from_json(known)
-    page = write_page(document(verification))
+    _, page, terminal = reported(data)
     assert f"<dt>Evaluation steps</dt><dd>{evaluation['sampled']}<" in page
     assert "<dt>Training steps</dt><dd>12<" in page
     assert "Memory that would be on the GPU grows by 4.00 KiB an evaluation" in page
 
-    terminal = io.StringIO()
-    write_text(document(verification), terminal)
     drawn = re.search(r'<script type="application/json">(.*?)</script></figure>', page, re.DOTALL)
     points = json.loads(drawn[1])
     for phase, name in ((training, "training"), (evaluation, "evaluation")):
@@ -99,10 +98,9 @@ def test_terminal_json_and_page_count_the_same_steps(tmp_path: Path) -> None:
         shown = [point for point in points if f"({kind}" in point["text"][0]]
         assert len(shown) == len(series) == phase["steps"]
         assert [point["text"][1] for point in shown] == [f"allocated: {format_bytes(one)}" for one in series]
-        said = terminal.getvalue().partition(f"  {name}: ")[2]
-        if (
-            len(set(series)) > 1
-        ):  # a plot whose axis ends with the last of these steps, and whose scale with the most
+        said = terminal.partition(f"  {name}: ")[2]
+        if len(set(series)) > 1:
+            # a plot whose axis ends with the last of these steps, and whose scale with the most
             assert said.index(f"{format_bytes(max(series))} ┤") < said.index(
                 f"{name} step {phase['steps']}\n"
             )

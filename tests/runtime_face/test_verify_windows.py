@@ -74,9 +74,8 @@ def run(folder: Path, text: str, *options: str) -> tuple[int, dict[str, object],
         (KEEPING, ("--unit", "Server.answer"), "call of `Server.answer()`"),
         (KEEPING, ("--step", "answer"), ""),
         (MARKED, (), "request"),
-        (KEEPING, (), "call of `Server.answer()`"),
     ],
-    ids=["unit", "step", "marked", "found"],
+    ids=["unit", "step", "marked"],
 )
 def test_growth_is_told_by_the_window_in_which_it_is_regular(
     tmp_path: Path, text: str, options: tuple[str, ...], window: str
@@ -114,9 +113,6 @@ def test_one_evaluation_says_nothing_of_growth_over_evaluations(tmp_path: Path) 
         assert (code, data["rates"]) == (0, [])
         (left,) = data["harmless"]
         assert left["why"] in ("few", "occasional")
-    code, data, _ = run(tmp_path, EVALUATING.format(epochs=3, batches=2))
-    assert code == 1
-    assert [(rate["window"], rate["each"]) for rate in data["rates"]] == [("evaluation", 2 * 128 * 512 * 4)]
 
 
 def test_a_leak_that_ends_out_of_memory_is_verified(tmp_path: Path) -> None:
@@ -126,24 +122,25 @@ def test_a_leak_that_ends_out_of_memory_is_verified(tmp_path: Path) -> None:
         + "    if epoch == 4:\n        raise torch.OutOfMemoryError('CUDA out of memory. Tried to allocate')\n"
     )
     code, data, _ = run(tmp_path, fails, "--steps", "100")
-    assert (code, data["run"]["end"]["out_of_memory"]) == (1, True)
+    end = data["run"]["end"]
+    assert (code, end["reason"], end["out_of_memory"]) == (1, "raised", True)
+    assert end["message"].startswith(
+        "the script raised OutOfMemoryError: CUDA out of memory. Tried to allocate after "
+    )
     harmless = fails.replace("kept.append(", "(")
     assert run(tmp_path, harmless, "--steps", "100")[0] == 2
 
 
-STEPS = """
-def train(steps):
+INLINE = """
+for rate in range(5):
     net = nn.Linear(256, 256)
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
     for _ in range(steps):
         optimizer.zero_grad()
         net(torch.randn(8, 256)).square().mean().backward()
         optimizer.step()
-    return net
+    kept.append(net)
 """
-INLINE = STEPS.replace("def train(steps):", "for rate in range(5):").replace(
-    "    return net", "    kept.append(net)"
-)
 HEAD = "import torch\nfrom torch import nn\nkept = []\n"
 NETWORK = (256 * 256 + 256) * 4
 DRIVER = "import runpy\nfrom keeping import kept\nfor trial in range(5):\n    runpy.run_path('once.py', run_name='__main__')\n"
@@ -153,10 +150,9 @@ DRIVER = "import runpy\nfrom keeping import kept\nfor trial in range(5):\n    ru
     ("text", "window"),
     [
         (HEAD + INLINE, "round of `for rate in range(5)`"),
-        (HEAD + STEPS + "for _ in range(5):\n    kept.append(train(30))\n", "call of `train()`"),
         (DRIVER, "run of `once.py`"),
     ],
-    ids=["inline", "called", "run as a file"],
+    ids=["inline", "run as a file"],
 )
 def test_trials_are_gone_on_to_after_the_sampled_steps(tmp_path: Path, text: str, window: str) -> None:
     (tmp_path / "keeping.py").write_text("kept = []\n", encoding="utf-8")
@@ -165,7 +161,7 @@ def test_trials_are_gone_on_to_after_the_sampled_steps(tmp_path: Path, text: str
     )
     once = once.replace("range(steps)", "range(30)")
     (tmp_path / "once.py").write_text(once, encoding="utf-8")
-    text = text.replace("range(steps)", "range(30)") if "def train" not in text else text
+    text = text.replace("range(steps)", "range(30)")
     code, data, _ = run(tmp_path, text)
     assert code == 1
     ((name, each),) = [(rate["window"], rate["each"]) for rate in data["rates"]]
@@ -265,15 +261,13 @@ class Metric:
 
 class Trainer:
     def __init__(self):
-        self.net = nn.Linear(64, 256)
+        self.net, self.metric = nn.Linear(64, 256), Metric()
         self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
-        self.metric = Metric()
 
     def train_epoch(self):
         for _ in range(6):
-            loss = self.net(torch.randn(64, 64)).square().mean()
             self.optimizer.zero_grad()
-            loss.backward()
+            self.net(torch.randn(64, 64)).square().mean().backward()
             self.optimizer.step()
 
     @torch.no_grad()

@@ -39,7 +39,7 @@ def main() -> int:
     harness.start()
     workers.follow(harness)
     try:
-        running.run(target, options.module, harness.compile)
+        running.run(target, options.module, harness.session.lines.compile)
     except Stop:
         pass  # this process's, which has reported then, or a worker's that a pool has handed on
     except BaseException as error:

@@ -10,13 +10,13 @@ import threading
 import weakref
 from collections import Counter
 from contextlib import ExitStack
-from types import CodeType, FrameType, ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 from gpulint import marks
 from gpulint.runtime.child.looks import Looks
 from gpulint.runtime.child.peaking import Peaking
-from gpulint.runtime.child.running import ImportHook, seed
+from gpulint.runtime.child.running import seed, when_imported
 from gpulint.runtime.child.session import Session, assemble
 from gpulint.runtime.child.steps import DeviceChoice, Steps
 from gpulint.runtime.child.stopping import Stop, Stopping
@@ -73,9 +73,8 @@ class Harness:
         self._numbers: dict[tuple[int, str], dict[int, weakref.ref[Any]]] = {}  # modules by where they ran
         self._went_backward = False
         self._closures: int | None = None  # backwards within the optimizer's step that is under way
-        self._own = self._followed = (
-            threading.get_ident()
-        )  # the script's main thread, and the one whose events count
+        # The script's main thread, and the one whose events count
+        self._own = self._followed = threading.get_ident()
         self._others: Counter[int] = Counter()  # events of other threads since its last
         self._undo = ExitStack()
 
@@ -92,21 +91,13 @@ class Harness:
                 random.seed(self.session.seed)
             else:
                 seed(self.session.seed)
-        if "torch" in sys.modules:
-            self._torch_imported(sys.modules["torch"])
-            if self.session.probe is not None:
-                self.session.probe.adopt()
-        else:
-            ImportHook("torch", self._torch_imported).install()
+        if when_imported("torch", self._torch_imported) and self.session.probe is not None:
+            self.session.probe.adopt()
         os.register_at_fork(after_in_child=self._forked)
         self.session.calls.watch_collector()
         self.session.collector.start()
         self.session.lines.start()
         marks._listener, marks._windows = self.step, self.window
-
-    def compile(self, source: bytes, path: str) -> CodeType:
-        """The code of the script, watched where it has lines of interest."""
-        return self.session.lines.compile(source, path)
 
     def again(self) -> Harness:
         """Another one, for a forked worker in which this one has become silent: it knows the code that is compiled already."""
@@ -153,8 +144,7 @@ class Harness:
         session = self.session
         self.looks.prepare()
         session.torch = torch
-        folder = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
-        session.frames.foreign = (folder,)
+        session.frames.foreign = (os.path.dirname(os.path.abspath(torch.__file__)) + os.sep,)
         if session.options.device == "cuda" and not machine.has_cuda():
             self.report(End("no-device", machine.why_no_cuda(session.options.limited)))
             self._stopping.raise_stop()
@@ -164,7 +154,7 @@ class Harness:
         if session.options.snapshot:
             session.probe.keep_history()
         begins, ended = session.peaking.backward_begins, session.peaking.backward_ended
-        for undo in (
+        undo = hooks.together(
             hooks.optimizers(self._optimizer_made, self._optimizer_steps, self._optimizer_stepped),
             hooks.skipped_steps(self._optimizer_stepped),
             hooks.loaders(self._batch, self._pass_ended, self._loading),
@@ -172,8 +162,8 @@ class Harness:
             hooks.threads(lambda: session.probe.join()),
             hooks.around(torch.autograd, "backward", begins, self._backward, ended),
             hooks.around(torch.autograd, "grad", after=self._differentiated),
-        ):
-            self._undo.callback(undo)
+        )
+        self._undo.callback(undo)
         if session.options.trial is not None:
             from gpulint.runtime.trying.recorder import Recorder
 

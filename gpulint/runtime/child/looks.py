@@ -108,9 +108,7 @@ class Looks:
                 judged = view.boundaries[0], view.judged_until
                 return Window(drifts, holders, len(view.boundaries) - 1, judged)
         except Exception as error:
-            said = f"steps could not be judged: {type(error).__name__}: {error}"
-            if said not in session.unjudged:
-                session.unjudged.append(said)
+            session.unjudged.append(f"steps could not be judged: {type(error).__name__}: {error}")
             return None
 
     def _judge(self, view: View) -> tuple[list[Drift], list[Holder]]:
@@ -197,7 +195,7 @@ class Looks:
         return not all(drift.enlarged for drift in self._leaks())
 
     def _leaks(self) -> list[Drift]:
-        windows = (w for series in self._session.series.values() for w in (*series.past, series.window) if w)
+        windows = (window for series in self._session.series.values() for window in series.windows)
         return [drift for window in windows for drift in window.drifts if drift.status == "leak"]
 
     def recheck(self, span: Span, again: bool, last: bool = False) -> bool:
@@ -209,9 +207,7 @@ class Looks:
         if len(span.ends) < 2 and span.name != EVALUATION and not again:
             return False
         for series in session.series.values():
-            series.past = [self._left(window, span, last) for window in series.past]
-            if series.window is not None:
-                series.window = self._left(series.window, span, last)
+            series.revise(lambda window: self._left(window, span, last))
         for other in session.spans.values():
             if other is not span and other.window is not None:
                 other.window = self._left(other.window, span, last)
@@ -290,8 +286,7 @@ class Looks:
                 if d.status == "bounded" and not d.limited:
                     self._ended.setdefault((d.site, d.place), (d.reason, last.steps))
         for each in session.series.values() if not session.stepper.has_optimizer else ():
-            each.past = [self._since(window) for window in each.past]
-            each.window = each.window and self._since(each.window)
+            each.revise(self._since)
         others: list[Series | Span] = [session.series["eval"], *session.spans.values()]
         for other in others:
             if other.window is not None and self._ended:
@@ -370,7 +365,7 @@ def _births(
     for block, interval in _with_intervals(after, marks):
         alive[block.site, block.place][interval] += block.size
         counts[block.site, block.place][interval] += 1
-    for block in after:
+    for block in after:  # those between or after all intervals too
         now[block.site, block.place] += block.size
     found = []
     for cell in dict.fromkeys([*had, *alive, *now]):

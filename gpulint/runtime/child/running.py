@@ -115,16 +115,22 @@ def one_line(error: BaseException) -> str:
     return text if len(text) <= 300 else text[:297] + "..."
 
 
-class ImportHook(importlib.abc.MetaPathFinder):
+def when_imported(name: str, then: Callable[[ModuleType], None]) -> bool:
+    """Call `then` with a top-level module, now or as soon as it is imported. Returns whether it is there already."""
+    module = sys.modules.get(name)
+    if module is not None:
+        then(module)
+    else:
+        sys.meta_path.insert(0, _ImportHook(name, then))
+    return module is not None
+
+
+class _ImportHook(importlib.abc.MetaPathFinder):
     """Waits for one top-level module."""
 
     def __init__(self, name: str, then: Callable[[ModuleType], None]) -> None:
         self._name = name
         self._then = then
-
-    def install(self) -> None:
-        """Go to the front of `sys.meta_path`."""
-        sys.meta_path.insert(0, self)
 
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> ModuleSpec | None:
         if fullname != self._name or path is not None:
@@ -154,10 +160,7 @@ def seed(number: int) -> None:
             numpy.random.seed(number)
 
     random.seed(number)
-    if "numpy" in sys.modules:
-        imported(sys.modules["numpy"])
-    else:
-        ImportHook("numpy", imported).install()
+    when_imported("numpy", imported)
 
 
 # -- how it ends ---------------------------------------------------------------------------------------------

@@ -211,7 +211,7 @@ def assemble(session: Session, end: End, notes: Iterable[str]) -> RankResult:
             later=session.lingering.later() if session.lingering is not None else Later(),
         ),
         windows=tuple(span.figures() for span in session.spans.values() if span.ends or span.is_open),
-        unjudged=tuple(session.unjudged),
+        unjudged=tuple(dict.fromkeys(session.unjudged)),
     )
 
 
@@ -341,10 +341,3 @@ class Lingering:
         levels = self._levels[: self._held] if same else self._levels
         steps = min(max(FEWEST_STOPPED, int(STOPPED_SHARE * len(levels))), len(levels) - 1)
         return Later(steps, levels[-1] - levels[-1 - steps]) if steps > 0 else Later()
-
-
-def free_host_memory() -> int | None:
-    """Bytes that the machine still has, where it says."""
-    with contextlib.suppress(OSError, ValueError, StopIteration), open("/proc/meminfo", "rb") as lines:
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(b"MemAvailable:"))
-    return None

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 from gpulint.runtime.child.looks import LOOKS, Looks
-from gpulint.runtime.child.session import Lingering, Session, free_host_memory
+from gpulint.runtime.child.session import Lingering, Session
 from gpulint.runtime.child.steps import Steps
 from gpulint.runtime.child.windows import Windows
+from gpulint.runtime.observing.hostmemory import read_kib
 from gpulint.runtime.record.result import End, StepKind, never_used_gpu
 from gpulint.runtime.record.series import GROWING
 
@@ -190,7 +191,8 @@ class Stopping:
         if reach and session.world_size == 1 and (leaks or nodes or session.options.trial is None):
             growth = sum(drift.bytes_per_step for drift in leaks)
             free = session.probe.free() if session.probe is not None else None
-            lingering.hold(self._windows.around, growth, free or free_host_memory())
+            free = free or read_kib("/proc/meminfo", "MemAvailable:")
+            lingering.hold(self._windows.around, growth, free)
         session.attributing = self._patrols
         session.watch_more(False)
 

@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from gpulint.runtime.child import running
 from gpulint.runtime.child.harness import Harness, Stop
-from gpulint.runtime.child.running import ImportHook
+from gpulint.runtime.observing.lines import LineCounter
 from gpulint.runtime.probes import hooks
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.record.besides import WorkerContext
@@ -42,10 +42,7 @@ def follow(harness: Harness) -> None:
     """From now on watch the workers that this process starts, and note where it starts Python in another way."""
     global _harness
     _harness = harness
-    if "multiprocessing" in sys.modules:
-        _watch_starts(sys.modules["multiprocessing"])
-    else:
-        ImportHook("multiprocessing", _watch_starts).install()
+    running.when_imported("multiprocessing", _watch_starts)
     _notice_pythons(harness)
 
 
@@ -54,7 +51,7 @@ def enter(number: int) -> None:
     overlay.ensure()
     harness = Harness(asked())
     harness.start(number)
-    _watch_main(harness)
+    _watch_main(harness.session.lines)
     follow(harness)
 
 
@@ -142,15 +139,15 @@ def _run(harness: Harness, run: Callable[[], None]) -> None:
         harness.stop_watching()
 
 
-def _watch_main(harness: Harness) -> None:
+def _watch_main(lines: LineCounter) -> None:
     """The main script, which a worker runs as `__mp_main__` by its path, is compiled like the modules it imports."""
 
     def made(plain: Any) -> Any:
         def run_path(path_name: str, init_globals: Any = None, run_name: str | None = None) -> Any:
-            if not harness.session.lines.is_wanted(path_name):
+            if not lines.is_wanted(path_name):
                 return plain(path_name, init_globals, run_name)
             with io.open_code(path_name) as source:
-                code = harness.compile(source.read(), path_name)
+                code = lines.compile(source.read(), path_name)
             run_code = runpy._run_module_code  # type: ignore[attr-defined]
             return run_code(code, init_globals, run_name, pkg_name="", script_name=path_name)
 

@@ -28,9 +28,8 @@ from gpulint.units import format_bytes
 
 _PLACES: tuple[Place, ...] = get_args(Place)
 OTHERS = 0.5  # of what a holder with a limit holds: where others hold so much of it, the limit says nothing
-REFILLED = (
-    1 / 8
-)  # of the entries: as many are younger than others that were put in after them, where keys come again
+# Of the entries: as many are younger than others that were put in after them, where keys come again
+REFILLED = 1 / 8
 SLICE = 0.5  # of a storage: a tensor that shows no more is a slice that keeps the rest
 
 
@@ -58,7 +57,7 @@ def find(
     roots = (walking.other_roots, walking.library_frames, walking.instances)
     walk = Walk(targets, key_of, old)
     with walking.undisturbed(), contextlib.closing(walk):
-        walking.explore(walk, walking.user_roots(frames, walking.running_frames(frames, extra_frames)))
+        walking.explore(walk, walking.user_roots(frames, extra_frames))
         if not targets and not walking.reaches_old(walk):
             return []  # as it is where nothing leaks: what the nodes keep need not be looked at then
         walking.follow_graphs(walk)
@@ -68,9 +67,7 @@ def find(
                 walking.follow_graphs(walk)
         lost = [block for key, block in targets.items() if key in leaking and key not in walk.found]
         groups = _group(walk, modules, sizes, several)
-        _hold_others_too(
-            walk, groups, walking.user_roots(frames, walking.running_frames(frames, extra_frames))
-        )
+        _hold_others_too(walk, groups, walking.user_roots(frames, extra_frames))
         shown = _shown_of(walk, {key for group in groups for key in group.slices})
         found = [_holder(group, frames, shown) for group in groups] + (
             [_unknown(lost, frames)] if lost else []
@@ -85,7 +82,7 @@ def _hold_others_too(walk: Walk, groups: Iterable[_Group], roots: Iterator[tuple
     if not held:
         return
     barred = frozenset(itertools.chain.from_iterable(group.objects for group in limited))
-    again = Walk(held, walk.key_of, range(0), barred=barred)
+    again = Walk(held, walk.key_of, range(0), cut=lambda value, _: id(value) in barred)
     with contextlib.closing(again):
         walking.explore(again, roots)
         walking.follow_graphs(again)
@@ -115,7 +112,6 @@ class _Group:
 
     name: Holder
     place: Place
-    blocks: list[Block] = field(default_factory=list)
     tensors: set[int] = field(default_factory=set)
     # Bytes by the holder's own through which they are reached
     entries: Counter[int] = field(default_factory=Counter)
@@ -130,13 +126,11 @@ class _Group:
     # By entry and birth site, blocks that are attributes of the entry itself; and all others
     direct: Counter[tuple[int, int]] = field(default_factory=Counter)
     deeper: int = 0
-    made: dict[int, int] = field(
-        default_factory=dict
-    )  # by entry, the epoch of the latest that is in plain containers
+    # By entry, the epoch of the latest that is in plain containers
+    made: dict[int, int] = field(default_factory=dict)
 
     def add(self, one: walking.Find, above: list[Any]) -> None:
         """A block, and the objects between its tensor and what holds the group."""
-        self.blocks.append(one.block)
         self.held[one.key] = one.block
         self.objects[id(above[-1])] = above[-1]
         self.tensors.add(id(one.tensor))
@@ -156,8 +150,14 @@ class _Group:
             for trace, error in itertools.pairwise(above)
             if type(trace) is types.TracebackType and is_one(error, BaseException)
         )
-        if not one.graph and _alone(one.tensor) <= SLICE * one.block.size:
+        # What a copy of what the tensor shows would take of the allocator
+        if not one.graph and -(-_shown(one.tensor) // QUANTUM) * QUANTUM <= SLICE * one.block.size:
             self.slices[one.key] = one.block.size
+
+    @property
+    def bytes(self) -> int:
+        """All that they keep."""
+        return sum(block.size for block in self.held.values())
 
     @property
     def slots(self) -> bool:
@@ -179,23 +179,17 @@ class _Group:
     def remark(self, shown: Mapping[Hashable, int]) -> str:
         """What else is to be known of how it holds them; empty where nothing is. `shown` is how much of each storage tensors
         show."""
-        size = sum(block.size for block in self.blocks)
         if self.errors:
             said = " and ".join(f"`{name}`" for name in sorted(self.errors))
             return f"through the traceback of {said}, which holds the frames of its functions: `str(error)` holds none"
         sliced = sum(self.slices.values())
         seen = sum(shown.get(key, 0) for key in self.slices)
-        if sliced > SLICE * size and 0 < seen <= SLICE * sliced:
+        if sliced > SLICE * self.bytes and 0 < seen <= SLICE * sliced:
             return (
                 f"slices of {format_bytes(seen)} in all that keep the {format_bytes(sliced)} that they are "
                 "cut from: `.clone()` would keep the slices alone"
             )
         return ""
-
-
-def _alone(tensor: Any) -> int:
-    """Bytes that a copy of what a tensor shows would take of the allocator."""
-    return -(-_shown(tensor) // QUANTUM) * QUANTUM
 
 
 def _shown(tensor: Any) -> int:
@@ -319,7 +313,7 @@ def _add_nodes(walk: Walk, groups: _Groups) -> None:
 
 
 def _holder(group: _Group, frames: Frames, shown: Mapping[Hashable, int]) -> Holder:
-    name, size = group.name, sum(block.size for block in group.blocks)
+    name = group.name
     where = f"{os.path.basename(name.file)}:{name.line}" if name.line else os.path.basename(name.file)
     tensors = f"{len(group.tensors)} tensor{'s' * (len(group.tensors) != 1)}"
     text = ", ".join(part for part in (name.text, where, tensors, group.remark(shown)) if part)
@@ -328,11 +322,11 @@ def _holder(group: _Group, frames: Frames, shown: Mapping[Hashable, int]) -> Hol
         name,
         text=text,
         count=len(group.tensors),
-        bytes=size,
+        bytes=group.bytes,
         place=group.place,
         through_graph=group.graph,
         nodes=group.nodes,
-        births=_births(group.blocks, frames),
+        births=_births(group.held.values(), frames),
         entry=round(statistics.median(group.entries.values())) if len(group.entries) > 1 else 0,
         pins="" if name.scope == "optimizer" else pins,
         slots=group.slots,

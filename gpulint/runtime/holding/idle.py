@@ -70,17 +70,10 @@ def idle(
         ]
 
 
-def _walk(walk: walking.Walk, frames: Frames, but: walking.Root | None = None, held: Any = None) -> None:
-    """From all variables of the user's, `but` not from one to what it holds."""
-    roots = walking.user_roots(frames, walking.running_frames(frames, ()))
-    walking.explore(
-        walk, ((value, root) for value, root in roots if value is not held or not _is_same(root, but))
-    )
+def _walk(walk: walking.Walk, frames: Frames) -> None:
+    """From all variables of the user's."""
+    walking.explore(walk, walking.user_roots(frames))
     walking.follow_graphs(walk)
-
-
-def _is_same(root: walking.Root, but: walking.Root | None) -> bool:
-    return but is not None and root.name == but.name and root.where is but.where
 
 
 def _groups(walk: walking.Walk, unused: Set[Hashable]) -> list[Idle]:
@@ -160,12 +153,16 @@ def _owner(path: list[Any]) -> str:
 def _elsewhere(one: Idle, key_of: Key, frames: Frames) -> tuple[tuple[str, ...], int]:
     """What else leads to the same storages, and to how many bytes of them."""
     held, above = one.path[0], one.path[1]
-    with contextlib.closing(walking.Walk(one.blocks, key_of, range(0))) as walk:
-        if type(above) is walking.Root:
-            _walk(walk, frames, above, held)
-        else:
-            walk.cut = (frozenset(map(id, (above, attributes_of(above), *_owner_of(one.path)))), held)
-            _walk(walk, frames)
+    owners = frozenset(map(id, (above, attributes_of(above), *_owner_of(one.path))))
+
+    def is_it(value: Any, parent: Any) -> bool:
+        """Whether this is the way by which it is held itself. A variable is another `Root` in each walk."""
+        if type(parent) is walking.Root and type(above) is walking.Root:
+            return value is held and parent.name == above.name and parent.where is above.where
+        return value is held and id(parent) in owners
+
+    with contextlib.closing(walking.Walk(one.blocks, key_of, range(0), cut=is_it)) as walk:
+        _walk(walk, frames)
         kept = sum(one.blocks[key].size for key in walk.found)
         said: dict[str, None] = {}
         for tensor in walk.found.values():

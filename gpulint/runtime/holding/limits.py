@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from gpulint.runtime.holding.naming import function_at, name_of, targets_of, tree_of
+from gpulint.runtime.holding.naming import function_at, is_variable, name_of, targets_of, tree_of
 
 _REMOVING = set("pop popitem popleft clear remove discard".split())
 _SIZES = ("size", "numel", "qsize")
@@ -103,8 +103,7 @@ class _Reader:
             through = True
             # `pools.setdefault(k, [])`
             node = getattr(node.func, "value", None) if isinstance(node, ast.Call) else node.value
-        kind = ast.Attribute if sought.attribute else ast.Name
-        return isinstance(node, kind) and name_of(node) == sought.name and through == sought.nested
+        return is_variable(node, sought.name, sought.attribute) and through == sought.nested
 
     def _mentions(self, node: ast.AST) -> bool:
         return any(map(self._is_it, ast.walk(node)))

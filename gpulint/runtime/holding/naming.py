@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import functools
 from collections.abc import Container, Iterator
+from typing import Any
 
 MOST_HEAD = 48  # characters of a loop's head that are said
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -93,15 +94,14 @@ def _walk(node: ast.AST, looped: bool) -> Iterator[tuple[ast.AST, bool]]:
         yield from _walk(child, inside)
 
 
+def is_variable(node: Any, name: str, attribute: bool) -> bool:
+    """Whether it is the variable of that name, or with `attribute` an attribute of whatever object."""
+    return isinstance(node, ast.Attribute if attribute else ast.Name) and name_of(node) == name
+
+
 def _mentions(value: ast.AST | None, name: str, attribute: bool) -> bool:
     """Whether a new value is made of the old one: `state = cell(x, state)`."""
-    if value is None:
-        return False
-    return any(
-        (attribute and isinstance(node, ast.Attribute) and node.attr == name)
-        or (not attribute and isinstance(node, ast.Name) and node.id == name)
-        for node in ast.walk(value)
-    )
+    return value is not None and any(is_variable(node, name, attribute) for node in ast.walk(value))
 
 
 def function_at(tree: ast.Module, line: int) -> ast.AST | None:
@@ -153,16 +153,9 @@ def _parts(target: ast.expr) -> Iterator[ast.expr]:
 def _is_named(target: ast.expr, name: str, attribute: bool) -> tuple[bool, bool]:
     """Whether `target` is the name, or an item of it (`name[k]`, `name[k].x`); and whether it is an item."""
     through_item = False
-    while True:
-        if attribute and isinstance(target, ast.Attribute) and target.attr == name:
-            return True, through_item
-        if not attribute and isinstance(target, ast.Name) and target.id == name:
-            return True, through_item
-        if isinstance(target, ast.Subscript):
-            through_item, target = True, target.value
-        elif isinstance(target, ast.Call):
-            target = target.func
-        elif isinstance(target, ast.Attribute):
-            target = target.value
-        else:
+    while not is_variable(target, name, attribute):
+        if not isinstance(target, (ast.Subscript, ast.Call, ast.Attribute)):
             return False, False
+        through_item = through_item or isinstance(target, ast.Subscript)
+        target = target.func if isinstance(target, ast.Call) else target.value
+    return True, through_item

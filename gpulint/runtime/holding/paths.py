@@ -73,7 +73,7 @@ def describe(path: list[Any], sizes: Set[int] = frozenset()) -> Holder:
         state = _cache(holding)
     elif plain.is_one(holding, torch.optim.Optimizer):
         state = _optimizer(holding)
-    container = _container(holding)
+    container = _container(type(holding))
     bound = state.bound
     if plain.is_one(holding, deque) and _MAXLEN.__get__(holding) is not None:
         bound = _MAXLEN.__get__(holding)
@@ -231,22 +231,20 @@ def _text(state: _State, variable: str, container: str) -> str:
     return text + (f" ({state.via})" if state.via else "")
 
 
-def _container(holding: Any) -> str:
-    kind = type(holding)
-    if issubclass(kind, torch.Tensor):
-        return "tensor"
-    if kind is _LRU:
-        return "lru_cache"
-    if issubclass(kind, BaseException):
-        return "exception"
-    if kind in (types.FunctionType, types.MethodType, types.CellType):
-        return "closure"
-    if kind in (types.GeneratorType, types.FrameType):
-        return "generator" if kind is types.GeneratorType else "frame"
-    for known in (list, dict, set, tuple, deque):
-        if issubclass(kind, known):
-            return known.__name__
-    return plain.name_of(kind).rpartition(".")[2] or "object"
+_CONTAINERS: tuple[tuple[Any, str], ...] = (
+    (torch.Tensor, "tensor"),
+    (_LRU, "lru_cache"),
+    (BaseException, "exception"),
+    ((types.FunctionType, types.MethodType, types.CellType), "closure"),
+    (types.GeneratorType, "generator"),
+    (types.FrameType, "frame"),
+    *((kind, kind.__name__) for kind in (list, dict, set, tuple, deque)),
+)
+
+
+def _container(kind: type) -> str:
+    known = (name for kinds, name in _CONTAINERS if issubclass(kind, kinds))
+    return next(known, plain.name_of(kind).rpartition(".")[2] or "object")
 
 
 def file_of(kind: type) -> str:

@@ -72,9 +72,8 @@ class Walk:
     skipped: dict[type, bool] = field(default_factory=dict)
     first: bool = False  # whether one find is enough
     most: int = MOST_OBJECTS
-    # Not followed: from objects with these ids to this one
-    cut: tuple[frozenset[int], Any] = (frozenset(), None)
-    barred: frozenset[int] = frozenset()  # ids of objects that are not looked into
+    # Whether it does not go to an object (the first) from another
+    cut: Callable[[Any, Any], bool] | None = None
 
     @property
     def complete(self) -> bool:
@@ -82,7 +81,7 @@ class Walk:
 
     def close(self) -> None:
         """Let go of everything at once: what lingers here would be the next look's survivors."""
-        self.cut = (frozenset(), None)
+        self.cut = None
         for collection in (self.parents, self.kept, self.tensors, self.finds, self.found):
             collection.clear()
 
@@ -109,17 +108,12 @@ def _drain(walk: Walk, queue: deque[Any]) -> None:
 
 def _reach(walk: Walk, queue: deque[Any], value: Any, parent: Any) -> None:
     kind = type(value)
-    if (
-        kind in _ATOMIC
-        or id(value) in walk.parents
-        or (kind in PLAIN and not value)
-        or id(value) in walk.barred
-    ):
+    if kind in _ATOMIC or id(value) in walk.parents or (kind in PLAIN and not value):
         return
     skip = walk.skipped.get(kind)
     if skip is None:
         skip = walk.skipped[kind] = _is_closed(kind, walk.closed)
-    if skip or (value is walk.cut[1] and id(parent) in walk.cut[0]):
+    if skip or (walk.cut is not None and walk.cut(value, parent)):
         return
     walk.parents[id(value)] = parent
     walk.kept.append(value)
@@ -310,11 +304,9 @@ def _unpacked(raw: Any, node: Any, name: str) -> Iterator[Any]:
 # -- where it begins -----------------------------------------------------------------------------------------
 
 
-def running_frames(frames: Frames, extra: tuple[types.FrameType, ...]) -> list[types.FrameType]:
-    return _on_stacks(frames.is_user, extra)
-
-
-def _on_stacks(wanted: Callable[[str], bool], extra: tuple[types.FrameType, ...]) -> list[types.FrameType]:
+def _on_stacks(
+    wanted: Callable[[str], bool], extra: tuple[types.FrameType, ...] = ()
+) -> list[types.FrameType]:
     """The frames on the stacks of all threads, and on those that `extra` are on top of, whose files are `wanted`."""
     found: list[types.FrameType] = []
     stacks = [sys._getframe(), *sys._current_frames().values(), *extra]
@@ -328,8 +320,9 @@ def _on_stacks(wanted: Callable[[str], bool], extra: tuple[types.FrameType, ...]
     return found
 
 
-def user_roots(frames: Frames, running: list[types.FrameType]) -> Iterator[tuple[Any, Root]]:
-    for frame in running:
+def user_roots(frames: Frames, extra: tuple[types.FrameType, ...] = ()) -> Iterator[tuple[Any, Root]]:
+    """The variables of the user's: of running functions, with the frames that `extra` are on top of, and of modules."""
+    for frame in _on_stacks(frames.is_user, extra):
         if frame.f_code.co_name != "<module>":
             for name, value in frame_locals(frame).items():
                 yield value, Root("local", name, frame)
@@ -384,7 +377,7 @@ def other_roots(frames: Frames) -> Iterator[tuple[Any, Root]]:
 
 def library_frames(frames: Frames) -> Iterator[tuple[Any, Root]]:
     """The locals of running functions that are not the user's: a framework's loop, say, that holds the user's objects."""
-    for frame in _on_stacks(lambda file: not frames.is_user(file) and not frames.is_ours(file), ()):
+    for frame in _on_stacks(lambda file: not frames.is_user(file) and not frames.is_ours(file)):
         for name, value in frame_locals(frame).items():
             yield value, Root("local", name, frame)
 

@@ -12,7 +12,6 @@ import ctypes
 import os
 import sys
 import time
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from gpulint.runtime.probes.plain import attribute, elements_of
@@ -26,10 +25,13 @@ class HostMemory:
 
     def __init__(self) -> None:
         self._statm = -1
+        self._mallinfo: Any = None
         if sys.platform == "linux":
             with contextlib.suppress(OSError):
                 self._statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
-        self._heap = _malloc_reader()
+            with contextlib.suppress(OSError, AttributeError):  # musl, or glibc before 2.33
+                self._mallinfo = ctypes.CDLL(None).mallinfo2
+                self._mallinfo.restype = _Mallinfo2
 
     def rss(self) -> int | None:
         """Resident bytes of this process."""
@@ -39,7 +41,10 @@ class HostMemory:
 
     def heap(self) -> int | None:
         """Bytes that glibc's malloc has handed out on the main arena and by mmap."""
-        return self._heap() if self._heap is not None else None
+        if self._mallinfo is None:
+            return None
+        info = self._mallinfo()
+        return int(info.uordblks) + int(info.hblkhd)
 
 
 _MALLINFO = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()
@@ -47,22 +52,6 @@ _MALLINFO = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks
 
 class _Mallinfo2(ctypes.Structure):
     _fields_: ClassVar = [(name, ctypes.c_size_t) for name in _MALLINFO]
-
-
-def _malloc_reader() -> Callable[[], int] | None:
-    if sys.platform != "linux":
-        return None
-    try:
-        read = ctypes.CDLL(None).mallinfo2
-    except (OSError, AttributeError):  # musl, or glibc before 2.33
-        return None
-    read.restype = _Mallinfo2
-
-    def used() -> int:
-        info = read()
-        return int(info.uordblks) + int(info.hblkhd)
-
-    return used
 
 
 SHARE = 0.01  # of the time, for reading; but for the first readings
@@ -102,7 +91,7 @@ class Relatives:
         chosen = [pid for pid in found if pid in self._loaders][:MOST]
         chosen += [pid for pid in found if pid not in self._loaders][:MOST]
         for pid in chosen:
-            size = _proportional(pid)
+            size = read_kib(f"/proc/{pid}/smaps_rollup", "Pss:")
             if size is not None:
                 name = "" if pid in self._loaders else _command(pid)
                 self._readings.setdefault(pid, (name, []))[1].append((since, number, size))
@@ -128,11 +117,10 @@ def _descendants(pid: int) -> list[int]:
     return found
 
 
-def _proportional(pid: int) -> int | None:
-    with contextlib.suppress(OSError, ValueError), open(f"/proc/{pid}/smaps_rollup", "rb") as lines:
-        for line in lines:
-            if line.startswith(b"Pss:"):
-                return int(line.split()[1]) * 1024
+def read_kib(path: str, name: str) -> int | None:
+    """Bytes that a file of /proc tells under a name, in kB there; None where it does not."""
+    with contextlib.suppress(OSError, ValueError), open(path, encoding="ascii", errors="replace") as lines:
+        return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(name)), None)
     return None
 
 

@@ -239,23 +239,31 @@ def _make_hook(counter: LineCounter, action: Callable[[int, FrameType], None]) -
 # -- where to put the calls ----------------------------------------------------------------------------------
 
 
+class _Part(NamedTuple):
+    """An expression, where it stands: in a field of its parent, at a position where that is a list."""
+
+    parent: ast.AST
+    field: str
+    position: int | None
+    expression: ast.expr
+
+
 class _Spot(NamedTuple):
-    """What is counted for a place: a statement, or the part of it (parent, field, position in the field's list) that
-    need not run with it."""
+    """What is counted for a place: a statement, or the part of it that need not run with it."""
 
     statement: ast.AST
-    part: tuple[ast.AST, str, int | None] | None = None
+    part: _Part | None = None
 
 
 def _spots(tree: ast.Module, places: tuple[Place, ...], source: bytes) -> list[tuple[_Spot, list[Place]]]:
     """What to count for each place (line, column), with its places; places that nothing owns are left out."""
     found: dict[object, tuple[_Spot, list[Place]]] = {}
     nodes = [node for node in ast.walk(tree) if isinstance(node, (ast.stmt, ast.ExceptHandler))]
-    rows = source.splitlines()
+    parts, rows = list(_optional_parts(tree)), source.splitlines()
     for place in places:
-        spot = _spot(nodes, place[0], _byte_column(rows, place))
+        spot = _spot(nodes, parts, place[0], _byte_column(rows, place))
         if spot is not None:
-            key = (id(spot.statement), *((id(spot.part[0]), *spot.part[1:]) if spot.part else ()))
+            key = (id(spot.statement), id(spot.part and spot.part.expression))
             found.setdefault(key, (spot, []))[1].append(place)
     return list(found.values())
 
@@ -269,13 +277,14 @@ def _byte_column(rows: list[bytes], place: Place) -> int | None:
     return len(rows[line - 1].decode("utf-8", "replace")[: column - 1].encode())
 
 
-def _spot(nodes: list[Any], line: int, column: int | None) -> _Spot | None:
+def _spot(nodes: list[Any], parts: list[_Part], line: int, column: int | None) -> _Spot | None:
     around = [node for node in nodes if _first(node) <= line <= (node.end_lineno or node.lineno)]
     if column is not None:
         within = [node for node in around if _holds(node, line, column)]
         if within:
-            innermost = max(within, key=lambda node: (node.lineno, node.col_offset, -(node.end_lineno or 0)))
-            return _Spot(innermost, _optional_part(innermost, line, column))
+            optional = (part for part in parts if _holds(part.expression, line, column))
+            part = max(optional, key=lambda part: _inner(part.expression), default=None)
+            return _Spot(max(within, key=_inner), part)
     if not around:
         return None
     return _Spot(min(around, key=lambda node: ((node.end_lineno or 0) - _first(node), -node.lineno)))
@@ -284,6 +293,11 @@ def _spot(nodes: list[Any], line: int, column: int | None) -> _Spot | None:
 def _holds(node: Any, line: int, column: int) -> bool:
     begin, end = (node.lineno, node.col_offset), (node.end_lineno or node.lineno, node.end_col_offset or 0)
     return begin <= (line, column) < end
+
+
+def _inner(node: Any) -> tuple[int, int, int, int]:
+    """Larger for what lies within another."""
+    return node.lineno, node.col_offset, -(node.end_lineno or 0), -(node.end_col_offset or 0)
 
 
 _OPTIONAL: dict[type[ast.AST], tuple[str, ...]] = {
@@ -296,29 +310,18 @@ _OPTIONAL: dict[type[ast.AST], tuple[str, ...]] = {
 }
 
 
-def _optional_part(statement: ast.AST, line: int, column: int) -> tuple[ast.AST, str, int | None] | None:
-    """The innermost expression around the place that need not run when its statement does."""
-    found = None
-    node: ast.AST | None = statement
-    while node is not None:
-        inner: ast.expr | None = None
-        for name, value in ast.iter_fields(node):
-            for position, child in enumerate(value) if isinstance(value, list) else ((None, value),):
-                if isinstance(child, ast.expr) and _holds(child, line, column):
-                    inner = child
-                    later = isinstance(node, ast.BoolOp) and position != 0
-                    if later or name in _OPTIONAL.get(type(node), ()):
-                        found = (node, name, position)
-                elif isinstance(child, (ast.comprehension, ast.keyword, ast.withitem)) and inner is None:
-                    around = (c for c in ast.iter_child_nodes(child) if isinstance(c, ast.expr))
-                    inner = next((c for c in around if _holds(c, line, column)), None)
-        node = inner
-    return found
+def _optional_parts(tree: ast.Module) -> Iterator[_Part]:
+    """The expressions that need not run when their statements do."""
+    for parent in ast.walk(tree):
+        for name in _OPTIONAL.get(type(parent), ()):
+            yield _Part(parent, name, None, getattr(parent, name))
+        for position, value in enumerate(parent.values[1:], 1) if isinstance(parent, ast.BoolOp) else ():
+            yield _Part(parent, "values", position, value)
 
 
-def _count_part(part: tuple[ast.AST, str, int | None], index: int) -> None:
+def _count_part(part: _Part, index: int) -> None:
     """Put `(enter(index), expression)[1]` where the expression stands."""
-    parent, field, position = part
+    parent, field, position, _ = part
     owner = getattr(parent, field)
     inner: ast.expr = owner if position is None else owner[position]
     call = ast.Call(ast.Name(_ENTER, ast.Load()), [ast.Constant(index)], [])

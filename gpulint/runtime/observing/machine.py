@@ -97,16 +97,13 @@ def _settings(settings: dict[str, Any]) -> str:
 
 def _processor() -> str:
     with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8", errors="replace") as info:
-        for line in info:
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
+        if named := next((line for line in info if line.startswith("model name")), ""):
+            return named.split(":", 1)[1].strip()
     return platform.processor() or platform.machine()
 
 
 def _driver() -> str | None:
     with contextlib.suppress(OSError), open("/proc/driver/nvidia/version", encoding="utf-8") as text:
         words = text.readline().split()
-        for word in words:
-            if word[0].isdigit() and "." in word:
-                return word
+        return next((word for word in words if word[0].isdigit() and "." in word), None)
     return None

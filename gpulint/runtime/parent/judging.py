@@ -138,54 +138,42 @@ def forwards_of(finding: Finding, evidence: Evidence) -> list[ForwardFigures]:
 
 
 def _forward(case: Case) -> Judgement:
-    found = forwards_of(case.finding, case.evidence)
-    if case.claim.unvisited:
-        spots = set(case.evidence.spots(case.finding))
-        needed = _needed([f for f in found if not f.training] or found, spots)
-        if needed is not None:
-            return needed
-    return _forwards(case, found)
-
-
-def _needed(found: list[ForwardFigures], spots: set[Spot]) -> Judgement | None:
-    """Refuted, if a backward went through the graph of each forward that keeps something. One that is reached through
-    a function has other callers, whose backward it may have been."""
-    keeping = [forward for forward in found if forward.grad and forward.kept]
-    own = all((real(forward.site.file), forward.site.line) in spots for forward in keeping)
-    if not keeping or not own or any(f.dead or not f.visited for f in keeping if f.weights):
-        return None
-    if not any(forward.visited for forward in keeping):
-        return None
-    count = sum(forward.count for forward in found)
-    text = f"ran {times(count)} with grad enabled, and a backward went through its graph"
-    return refuted(text, hits=count)
-
-
-def _forwards(case: Case, found: list[ForwardFigures]) -> Judgement:
-    if not found:
+    every, evidence = forwards_of(case.finding, case.evidence), case.evidence
+    if not every:
         if case.figures.hits:
             return inconclusive(f"{case.ran}, but no module's forward was seen there")
         return case.unmeasured() or inconclusive("no module's forward was seen there")
-    found = [forward for forward in found if not forward.training] or found  # a helper may serve training too
-    with_grad = [forward for forward in found if forward.grad and forward.kept]
+    found = [forward for forward in every if not forward.training] or every  # a helper may serve training too
+    keeping = [forward for forward in found if forward.grad and forward.kept]
     count = sum(forward.count for forward in found)
-    if with_grad:
-        worst = max(with_grad, key=lambda forward: forward.kept or 0)
-        runs = sum(forward.count for forward in with_grad)
+    if case.claim.unvisited and _is_needed(keeping, set(evidence.spots(case.finding))):
+        text = f"ran {times(count)} with grad enabled, and a backward went through its graph"
+        return refuted(text, hits=count)
+    if keeping:
+        worst = max(keeping, key=lambda forward: forward.kept or 0)
+        runs = sum(forward.count for forward in keeping)
         mode = "eval" if not worst.training else "train"
         unused = ", and no backward went through its graph" if worst.dead and not worst.visited else ""
         text = (
             f"{worst.module} ran {times(runs)} with grad enabled, in {mode} mode{unused}: a call keeps "
             f"{'up to ' if runs > 1 else ''}{size(worst.kept or 0)} of activations"
         )
-        piled = grown_through(with_grad, case.evidence)
-        share = Share.of(case.evidence.growth(holder) for holder in piled)
-        judged = _confirmed_drift(share, piled, [], case.evidence) if share else confirmed(text)
+        piled = grown_through(keeping, evidence)
+        share = Share.of(evidence.growth(holder) for holder in piled)
+        judged = _confirmed_drift(share, piled, [], evidence) if share else confirmed(text)
         text = f"{text}; it grows: {judged.text}" if share else text
         return replace(judged, text=text, bytes=worst.kept, hits=count)
     if any(forward.grad for forward in found):
         return refuted(f"ran {times(count)} with grad enabled, and kept no activations", hits=count)
     return refuted(f"ran {times(count)}, with grad disabled", hits=count)
+
+
+def _is_needed(keeping: list[ForwardFigures], spots: set[Spot]) -> bool:
+    """Whether a backward went through the graph of each forward that keeps something. One that is reached through a function has other
+    callers, whose backward it may have been."""
+    own = all((real(forward.site.file), forward.site.line) in spots for forward in keeping)
+    unused = any(forward.dead or not forward.visited for forward in keeping if forward.weights)
+    return own and not unused and any(forward.visited for forward in keeping)
 
 
 def grown_through(forwards: Iterable[ForwardFigures], evidence: Evidence) -> list[Holder]:

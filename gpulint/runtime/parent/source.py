@@ -245,13 +245,14 @@ def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, int]]:
 
 def _evaluates(nodes: Iterable[ast.AST]) -> bool:
     for node in nodes:
+        made: list[ast.expr] = []
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            gradless = any(map(is_gradless, node.decorator_list))
-        else:
-            gradless = isinstance(node, ast.With) and any(is_gradless(i.context_expr) for i in node.items)
-        if gradless and any(map(_is_over_batches, ast.walk(node))):
-            return True
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name in EVALUATION_METHODS:
+            if node.name in EVALUATION_METHODS:
+                return True
+            made = node.decorator_list
+        elif isinstance(node, ast.With):
+            made = [item.context_expr for item in node.items]
+        if any(map(is_gradless, made)) and any(map(_is_over_batches, ast.walk(node))):
             return True
         if isinstance(node, ast.Call) and ends_training(node):
             return True

@@ -9,8 +9,9 @@ from __future__ import annotations
 import bisect
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from gpulint.runtime.record.peaks import Stretch
 
@@ -19,7 +20,6 @@ TRACED = 200_000  # events that the allocator keeps until they are read
 BLOCK = 512  # bytes; what the allocator rounds up to
 
 
-Key = TypeVar("Key")
 _Changes = Sequence[tuple[int, int]]  # of keys, in bytes
 _Events = Sequence[Mapping[str, Any]]  # as the allocator records them
 _Live = dict[int, tuple[int, int]]  # address -> (bytes, site)
@@ -86,13 +86,6 @@ def changes_of(
             yield event, (site, -size)
 
 
-def keep_highest(best: dict[Key, Crest], key: Key, base: Mapping[int, int], changes: _Changes) -> None:
-    """Put the highest moment under its key, where none as high is known."""
-    crest = highest(base, changes, best[key].allocated if key in best else -1)
-    if crest is not None:
-        best[key] = crest
-
-
 class Crests:
     """The highest moments of a run by stretch. `counts` says whether what is added under a key belongs to the figure."""
 
@@ -100,7 +93,7 @@ class Crests:
         self.best: dict[Stretch, Crest] = {}
         self._counts = counts
         self._stretch: Stretch = "start"
-        self._base: dict[int, int] = {}
+        self.base: dict[int, int] = {}  # what was alive before, by key
         self._changes: list[tuple[int, int]] = []
 
     def backward(self, site: int) -> None:
@@ -121,11 +114,14 @@ class Crests:
             self.fold()
 
     def fold(self) -> None:
-        """Make use of what was added."""
+        """Make use of what was added: keep the highest moment of the stretch, where none as high is known."""
         changes = [one for one in self._changes if self._counts(one[0])]
-        base = {key: size for key, size in self._base.items() if self._counts(key)}
-        keep_highest(self.best, self._stretch, base, changes)
-        self._base = applied(self._base, self._changes)
+        base = {key: size for key, size in self.base.items() if self._counts(key)}
+        known = self.best.get(self._stretch)
+        crest = highest(base, changes, known.allocated if known is not None else -1)
+        if crest is not None:
+            self.best[self._stretch] = crest
+        self.base = applied(self.base, self._changes)
         self._changes.clear()
 
 
@@ -136,7 +132,7 @@ class CudaCrests:
 
     def __init__(self, site_of: Callable[[Any], int]) -> None:
         self._site_of = site_of
-        self._best: dict[tuple[Stretch, int], Crest] = {}
+        self._devices: defaultdict[int, Crests] = defaultdict(Crests)
         self._live: dict[int, _Live] = {}  # by device: what was alive when the record began
         self._begun: list[tuple[float, Stretch]] = [(0.0, "start")]  # in microseconds
         self._marked = 0.0
@@ -162,7 +158,7 @@ class CudaCrests:
     def best(self) -> dict[Stretch, Crest]:
         """The highest moment of each stretch; where there are several devices, each at its own."""
         found: dict[Stretch, Crest] = {}
-        for (stretch, _), crest in self._best.items():
+        for stretch, crest in (one for crests in self._devices.values() for one in crests.best.items()):
             known = found.get(stretch, Crest(0, {}))
             parts = applied(known.parts, crest.parts.items())
             found[stretch] = Crest(known.allocated + crest.allocated, parts)
@@ -192,22 +188,16 @@ class CudaCrests:
         }
 
     def _go_through(self, device: int, events: _Events) -> None:
-        alive = self._live.setdefault(device, {})
-        base = by_site(alive.values())
-        changes: list[tuple[int, int]] = []
-        stretch = self._begun[0][1]
-        for now, change in self._changes(events, alive):
-            if now != stretch:
-                base = self._taken(device, stretch, base, changes)
-                stretch, changes = now, []
-            changes.append(change)
-        self._taken(device, stretch, base, changes)
-
-    def _taken(
-        self, device: int, stretch: Stretch, base: dict[int, int], changes: _Changes
-    ) -> dict[int, int]:
-        keep_highest(self._best, (stretch, device), base, changes)
-        return applied(base, changes)
+        alive, crests = self._live.setdefault(device, {}), self._devices[device]
+        crests.base, now = by_site(alive.values()), self._begun[0][1]
+        crests.begin(now)
+        for stretch, change in self._changes(events, alive):
+            if stretch != now:
+                now = stretch
+                crests.split()
+                crests.begin(now)
+            crests.add(*change)
+        crests.fold()
 
     def _changes(self, events: _Events, alive: _Live) -> Iterator[tuple[Stretch, tuple[int, int]]]:
         """What the events change, by site, each with its stretch."""

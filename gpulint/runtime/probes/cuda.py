@@ -58,7 +58,7 @@ class CudaProbe(Probe):
         self._clock: float | None = None  # when the marks that need no snapshot began
         self._tops = Tops()
         self._user_peaks: dict[tuple[int, str], int] = {}
-        self._notes: list[str] = []
+        self._notes: dict[str, None] = {}  # in order
         self.crests: CudaCrests | None = None  # where the lines of peaks are asked for
         self._undo = ExitStack()
 
@@ -109,9 +109,7 @@ class CudaProbe(Probe):
             else:
                 ask(None)
         except (RuntimeError, TypeError, AttributeError) as error:
-            note = f"Memory history could not be recorded ({error}); birth sites are unknown."
-            if note not in self._notes:
-                self._notes.append(note)
+            self._notes[f"Memory history could not be recorded ({error}); birth sites are unknown."] = None
 
     def used(self) -> bool:
         """Whether the script has anything on a GPU."""
@@ -264,7 +262,7 @@ class CudaProbe(Probe):
         return self.allocated()
 
     def notes(self) -> list[str]:
-        return self._notes
+        return list(self._notes)
 
     # -- the peak counter, shared with the script
     # ----------------------------------------------------------------------

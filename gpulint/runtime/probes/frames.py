@@ -112,18 +112,12 @@ class Frames:
     def stack(self, frame: FrameType | None) -> int:
         """A number for the user's lines that are running, from `frame` outwards."""
         number = 0
-        for one in self.running(frame):
-            code = one.f_code
+        while (frame := self.user_frame(frame)) is not None:
+            code = frame.f_code
             # By its id: to hash a code object takes as long as the code is.
-            number = hash((number, id(self._stacked.setdefault(id(code), code)), one.f_lineno))
-        return number
-
-    def running(self, frame: FrameType | None) -> Iterator[FrameType]:
-        """The frames of the user's code that are running, from `frame` outwards."""
-        while frame is not None:
-            if self.is_user(frame.f_code.co_filename):
-                yield frame
+            number = hash((number, id(self._stacked.setdefault(id(code), code)), frame.f_lineno))
             frame = frame.f_back
+        return number
 
     def intern(self, site: Site) -> int:
         """The index of a site that came from elsewhere, such as an allocator's recorded stack."""

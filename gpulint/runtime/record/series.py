@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from types import FrameType
@@ -108,12 +108,20 @@ class Series:
     begun: int = 0  # `count` when the present loop began
     state_sizes: list[int] = field(default_factory=list)  # of the optimizers, after each step of warm-up
 
+    @property
+    def windows(self) -> list[Window]:
+        """What was found in earlier loops, and in the present one."""
+        return [*self.past, *([self.window] if self.window is not None else [])]
+
+    def revise(self, anew: Callable[[Window], Window]) -> None:
+        """See all that was found anew."""
+        self.past = [anew(window) for window in self.past]
+        self.window = self.window and anew(self.window)
+
     def archive(self) -> None:
         """The present loop is over: what was found in it stays, its steps are not joined with those to
         come."""
-        if self.window is not None:
-            self.past.append(self.window)
-        self.window = None
+        self.past, self.window = self.windows, None
 
     def begin_anew(self) -> None:
         """What comes is not measured against what was: it warms up again."""
@@ -214,8 +222,7 @@ def united(
     windows = [
         window._replace(drifts=[d for d in window.drifts if not _is_settled(d, window, spans)])
         for series in all_series
-        for window in (*series.past, series.window)
-        if window is not None
+        for window in series.windows
     ]
     stepwise = {
         (d.site, d.place)

@@ -26,7 +26,6 @@ from gpulint.runtime.record.besides import MOST, Drawn, Position, Recording, Wei
 _CHUNK = 1 << 20  # elements that are looked at together, so that little memory is needed beside the weights
 _LARGE = 1 << 23  # elements beyond which not every one is looked at: training changes all of them
 _MOST = 20_000  # weights of one run
-_PRIME = 2_654_435_761
 
 
 def dense(tensor: Any) -> torch.Tensor:
@@ -91,14 +90,16 @@ def _named(optimizers: Iterable[Any], modules: Iterable[Any]) -> Iterator[tuple[
 
 def _weight(name: str, tensor: torch.Tensor) -> Weight:
     """Computed on the host: what is measured on a GPU must not see it."""
-    checksum, total, square, place = 0, 0.0, 0.0, 0
+    bits, total, square = hashlib.blake2b(digest_size=8), 0.0, 0.0
     for part in _parts(dense(tensor)):
-        checksum ^= _checksum(part, place)
-        place += len(part)
+        data = part.view(torch.uint8)
+        copy = bytearray(len(data))
+        torch.frombuffer(copy, dtype=torch.uint8).copy_(data)
+        bits.update(copy)
         numbers = part.to(torch.float64)
         total += float(numbers.sum())
         square += float(numbers.square().sum())
-    return Weight(name, tuple(tensor.shape), checksum, total, square**0.5)
+    return Weight(name, tuple(tensor.shape), int.from_bytes(bits.digest(), "big"), total, square**0.5)
 
 
 def _parts(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
@@ -112,16 +113,6 @@ def _parts(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
         host = piece.cpu()
         for begin in range(0, len(host), _CHUNK):
             yield host[begin : begin + _CHUNK]
-
-
-def _checksum(part: torch.Tensor, begin: int) -> int:
-    """A number for the bits of a piece that begins at a place."""
-    data = part.view(torch.uint8)
-    if len(data) % 4 == 0:
-        data = data.view(torch.int32)
-    places = torch.arange(begin + 1, begin + 1 + len(data), dtype=torch.int64, device=data.device)
-    mixed = (places * _PRIME) ^ (places << 7) | 1
-    return int((data.to(torch.int64) * mixed).sum())
 
 
 def drawn() -> tuple[Drawn, ...]:

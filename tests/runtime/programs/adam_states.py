@@ -1,11 +1,6 @@
 # Adam's states are made in the first step and stay.
 from setting import learn, training
 
-
-def train():
-    model, optimizer = training()
-    for _ in range(1000):
-        learn(model, optimizer)
-
-
-train()
+model, optimizer = training()
+for _ in range(1000):
+    learn(model, optimizer)

@@ -1,24 +1,16 @@
 # holder: list `self.history` of `Trainer`
 # line: self.history.append(out.detach())
 # bytes: 512
-import torch
-from setting import batch, make_model
-from torch import nn
+from setting import learnt, training
 
 
 class Trainer:
     def __init__(self):
-        self.model = make_model()
-        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-3)
+        self.model, self.optimizer = training()
         self.history = []
 
     def step(self):
-        x, y = batch()
-        out = self.model(x)
-        loss = nn.functional.cross_entropy(out, y)
-        self.optimizer.zero_grad()
-        loss.backward()
-        self.optimizer.step()
+        _, out, _ = learnt(self.model, self.optimizer)
         self.history.append(out.detach())
 
 

@@ -1,18 +1,8 @@
 # autocast keeps low-precision copies of the weights until its region ends.
 import torch
-from setting import batch, device, training
-from torch import nn
+from setting import device, learn, training
 
-
-def train():
-    model, optimizer = training()
-    for _ in range(1000):
-        x, y = batch()
-        with torch.autocast(device.type, dtype=torch.bfloat16):
-            loss = nn.functional.cross_entropy(model(x), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-
-
-train()
+model, optimizer = training()
+for _ in range(1000):
+    with torch.autocast(device.type, dtype=torch.bfloat16):
+        learn(model, optimizer)

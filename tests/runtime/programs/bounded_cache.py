@@ -11,11 +11,7 @@ def positions(offset):
     return torch.arange(offset, offset + 64, device=device)
 
 
-def train():
-    model, optimizer = training()
-    for step in range(1000):
-        learn(model, optimizer)
-        positions(step)
-
-
-train()
+model, optimizer = training()
+for step in range(1000):
+    learn(model, optimizer)
+    positions(step)

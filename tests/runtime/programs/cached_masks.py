@@ -11,12 +11,8 @@ def mask(length):
     return torch.ones(length, length, device=device).tril()
 
 
-def train():
-    model, optimizer = training()
-    lengths = random.Random(0)
-    for _ in range(1000):
-        learn(model, optimizer)
-        mask(lengths.choice([8, 16, 24, 32, 48, 64]))
-
-
-train()
+model, optimizer = training()
+lengths = random.Random(0)
+for _ in range(1000):
+    learn(model, optimizer)
+    mask(lengths.choice([8, 16, 24, 32, 48, 64]))

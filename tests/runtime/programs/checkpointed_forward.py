@@ -1,16 +1,13 @@
 # holder: list `losses` in `train()`
 # line: losses.append(loss)
 # graph: yes
-import torch
-from setting import batch, device
+from setting import batch, encoder_and_head
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 
 def train():
-    encoder = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 64)).to(device)
-    head = nn.Linear(64, 4).to(device)
-    optimizer = torch.optim.Adam([*encoder.parameters(), *head.parameters()], lr=1e-3)
+    encoder, head, optimizer = encoder_and_head()
     losses = []
     for _ in range(1000):
         x, y = batch()

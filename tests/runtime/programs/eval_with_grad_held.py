@@ -2,22 +2,16 @@
 # line: total += nn.functional.cross_entropy(model(x), y)
 # kind: eval
 # graph: yes
-from setting import batch, training
+from setting import batch, train_some, training
 from torch import nn
 
 
 def train():
     model, optimizer = training()
     for _ in range(3):
-        for _ in range(6):
-            x, y = batch()
-            loss = nn.functional.cross_entropy(model(x), y)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
+        train_some(model, optimizer, 6)
         model.eval()
         print(evaluate(model))
-        model.train()
 
 
 def evaluate(model):

@@ -1,19 +1,14 @@
 # holder: list `samples` in `train()`
 # line: samples.append(x)
 # share: third
-from setting import batch, training
-from torch import nn
+from setting import learnt, training
 
 
 def train():
     model, optimizer = training()
     samples = []
     for step in range(1000):
-        x, y = batch()
-        loss = nn.functional.cross_entropy(model(x), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        x, _, _ = learnt(model, optimizer)
         if step % 3 == 0:
             samples.append(x)
 

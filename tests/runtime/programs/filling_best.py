@@ -19,12 +19,8 @@ class Best:
             heapq.heappushpop(self.entries, entry)
 
 
-def train():
-    model, optimizer = training()
-    best = Best(room=100_000)
-    for _ in range(400):
-        loss = learn(model, optimizer)
-        best.offer(loss.item(), torch.ones(1024, device=device))
-
-
-train()
+model, optimizer = training()
+best = Best(room=100_000)
+for _ in range(400):
+    loss = learn(model, optimizer)
+    best.offer(loss.item(), torch.ones(1024, device=device))

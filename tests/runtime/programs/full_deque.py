@@ -3,13 +3,8 @@ from collections import deque
 
 from setting import learn, training
 
-
-def train():
-    model, optimizer = training()
-    recent = deque(maxlen=5)
-    for _ in range(1000):
-        loss = learn(model, optimizer)
-        recent.append(loss.detach())
-
-
-train()
+model, optimizer = training()
+recent = deque(maxlen=5)
+for _ in range(1000):
+    loss = learn(model, optimizer)
+    recent.append(loss.detach())

@@ -2,7 +2,7 @@
 # line: losses.append(loss)
 # graph: yes
 import torch
-from setting import batch, device
+from setting import batch, encoder_and_head
 from torch import nn
 
 
@@ -18,9 +18,7 @@ class Scale(torch.autograd.Function):
 
 
 def train():
-    encoder = nn.Linear(32, 64).to(device)
-    head = nn.Linear(64, 4).to(device)
-    optimizer = torch.optim.Adam([*encoder.parameters(), *head.parameters()], lr=1e-3)
+    encoder, head, optimizer = encoder_and_head()
     losses = []
     for _ in range(1000):
         x, y = batch()

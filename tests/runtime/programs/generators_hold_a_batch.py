@@ -9,15 +9,11 @@ def batches(rows):
         yield batch
 
 
-def main():
-    model, optimizer = training()
-    loaders = [batches(128 * n) for n in range(1, 7)]
-    for _ in range(100):
-        train_some(model, optimizer)
-        model.eval()
-        with torch.no_grad():
-            for loader in loaders:
-                model(next(loader)).sum().item()
-
-
-main()
+model, optimizer = training()
+loaders = [batches(128 * n) for n in range(1, 7)]
+for _ in range(100):
+    train_some(model, optimizer)
+    model.eval()
+    with torch.no_grad():
+        for loader in loaders:
+            model(next(loader)).sum().item()

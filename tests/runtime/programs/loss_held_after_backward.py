@@ -1,14 +1,12 @@
 # holder: list `losses` in `train()`
 # line: losses.append(loss)
 # bytes: 512
-import torch
-from setting import batch, make_model
+from setting import batch, training
 from torch import nn
 
 
 def train():
-    model = make_model()
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    model, optimizer = training()
     losses = []
     for _ in range(1000):
         x, y = batch()

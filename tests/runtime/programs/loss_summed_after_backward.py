@@ -2,21 +2,14 @@
 # line: total += loss
 # bytes: 0
 # nodes: 8
-import torch
-from setting import batch, make_model
-from torch import nn
+from setting import learn, training
 
 
 def train():
-    model = make_model()
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    model, optimizer = training()
     total = 0.0
     for _ in range(1000):
-        x, y = batch()
-        loss = nn.functional.cross_entropy(model(x), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        loss = learn(model, optimizer)
         total += loss
 
 

@@ -1,7 +1,6 @@
 # Every tenth step an evaluation that keeps numbers and lets go of its outputs.
 import torch
-from setting import batch, training
-from torch import nn
+from setting import batch, learn, training
 
 
 def evaluate(model):
@@ -17,17 +16,9 @@ def evaluate(model):
     return right / 128
 
 
-def train():
-    model, optimizer = training()
-    accuracy = []
-    for step in range(1000):
-        x, y = batch()
-        loss = nn.functional.cross_entropy(model(x), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        if step % 10 == 9:
-            accuracy.append(evaluate(model))
-
-
-train()
+model, optimizer = training()
+accuracy = []
+for step in range(1000):
+    learn(model, optimizer)
+    if step % 10 == 9:
+        accuracy.append(evaluate(model))

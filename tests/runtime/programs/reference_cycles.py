@@ -9,11 +9,7 @@ class Node:
         self.itself = self
 
 
-def train():
-    model, optimizer = training()
-    for _ in range(1000):
-        loss = learn(model, optimizer)
-        Node(loss.detach())
-
-
-train()
+model, optimizer = training()
+for _ in range(1000):
+    loss = learn(model, optimizer)
+    Node(loss.detach())

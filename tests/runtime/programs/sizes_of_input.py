@@ -18,15 +18,11 @@ class Net(torch.nn.Module):
         return masks[length] @ self.linear(x)
 
 
-def train():
-    net = Net().to(device)
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
-    for step in range(300):
-        length = 8 + step // 3
-        loss = net(torch.zeros(4, length, 8, device=device)).pow(2).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-
-
-train()
+net = Net().to(device)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+for step in range(300):
+    length = 8 + step // 3
+    loss = net(torch.zeros(4, length, 8, device=device)).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()

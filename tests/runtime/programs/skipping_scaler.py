@@ -4,19 +4,14 @@ import torch
 from setting import batch, device, training
 from torch import nn
 
-
-def train():
-    model, optimizer = training()
-    scaler = torch.amp.GradScaler(device.type, init_scale=8.0)
-    for step in range(1000):
-        x, y = batch()
-        loss = nn.functional.cross_entropy(model(x), y)
-        if step % 3 == 2:
-            loss = loss * float("inf")
-        optimizer.zero_grad()
-        scaler.scale(loss).backward()
-        scaler.step(optimizer)
-        scaler.update()
-
-
-train()
+model, optimizer = training()
+scaler = torch.amp.GradScaler(device.type, init_scale=8.0)
+for step in range(1000):
+    x, y = batch()
+    loss = nn.functional.cross_entropy(model(x), y)
+    if step % 3 == 2:
+        loss = loss * float("inf")
+    optimizer.zero_grad()
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()

@@ -10,10 +10,6 @@ def trial(width):
     return model(torch.randn(1, 32, device=device)).sum().item()
 
 
-def main():
-    found = []
-    for number in range(100):
-        found.append(trial(32 + 16 * (number % 4)))
-
-
-main()
+found = []
+for number in range(100):
+    found.append(trial(32 + 16 * (number % 4)))
