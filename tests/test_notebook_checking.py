@@ -145,13 +145,6 @@ def test_an_import_goes_among_the_imports(tmp_path: Path, first: str) -> None:
     assert fixed[0] == first.replace("import os\nx", "import os\nimport torch\nx")
 
 
-def test_lines_at_the_end_of_a_cell_stay_in_it(tmp_path: Path) -> None:
-    last = "torch.cuda.empty_cache()  # gpulint: ignore[GPU501]"
-    save(tmp_path / "t.ipynb", SETUP, f"x = 1\n{last}", "y = 2")
-    assert gpulint("--fix", "t.ipynb", cwd=tmp_path).returncode == 0
-    assert sources(tmp_path / "t.ipynb")[1:] == ["x = 1\ntorch.cuda.empty_cache()", "y = 2"]
-
-
 def test_a_cell_that_does_not_parse_costs_only_itself(tmp_path: Path) -> None:
     save(tmp_path / "t.ipynb", SETUP, "def broken(:\n    pass", LOOP)
     broken, held = findings("t.ipynb", cwd=tmp_path)
@@ -297,3 +290,10 @@ def test_linting_notebooks_needs_neither_torch_nor_ipython(tmp_path: Path) -> No
     )
     assert done.returncode == 0, done.stderr
     assert os.path.exists(tmp_path / "t.ipynb")
+
+
+def test_lines_at_the_end_of_a_cell_stay_in_it(tmp_path: Path) -> None:
+    last = "torch.cuda.empty_cache()  # gpulint: ignore[GPU501]"
+    save(tmp_path / "t.ipynb", SETUP, f"x = 1\n{last}", "y = 2")
+    assert gpulint("--fix", "t.ipynb", cwd=tmp_path).returncode == 0
+    assert sources(tmp_path / "t.ipynb")[1:] == ["x = 1\ntorch.cuda.empty_cache()", "y = 2"]

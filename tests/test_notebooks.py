@@ -14,16 +14,6 @@ from support import notebook as book
 from gpulint.source.notebooks import NotebookError, read_notebook
 
 
-def test_code_cells_are_numbered_among_all_cells() -> None:
-    markdown = {"cell_type": "markdown", "metadata": {}, "source": ["# x"]}
-    text = json.dumps(book(markdown, code(["a = 1\n", "b = 2"]), code("c = 3")), indent=1)
-    notebook = read_notebook(text)
-    assert [(cell.number, cell.source) for cell in notebook.cells] == [(2, "a = 1\nb = 2"), (3, "c = 3")]
-    lines = text.split("\n")
-    assert "b = 2" in lines[notebook.file_row(2, 2) - 1]
-    assert "c = 3" in lines[notebook.file_row(3, 1) - 1]
-
-
 @pytest.mark.parametrize(
     ("text", "line", "said"),
     [

@@ -41,15 +41,6 @@ def test_imports_start_where_the_tool_runs(tmp_path: Path, monkeypatch: pytest.M
     assert not finds("tools/train.py", "model.net.Network", UNKNOWN_TOP)
 
 
-def test_what_stands_beside_a_files_package_is_found_where_the_top_is_out_of_sight(tmp_path: Path) -> None:
-    write(tmp_path, model__net=NETWORK, tools__train="from model.net import Network\n")
-    train = str(tmp_path / "tools/train.py")
-    assert not finds(train, "model.net.Network", UNKNOWN_TOP)
-    (tmp_path / "tools/__init__.py").touch()
-    assert finds(train, "model.net.Network", UNKNOWN_TOP)
-    assert not finds(train, "model.other.Network", UNKNOWN_TOP)
-
-
 def test_a_package_at_the_top_does_not_lead_above_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, other=NETWORK)
     checkout = tmp_path / "checkout"

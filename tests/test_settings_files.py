@@ -9,7 +9,7 @@ import pytest
 from gpulint.rules import all_rules
 from support import gpulint
 
-from gpulint.analysis.models.allocator import OPTIONS, bad_options, split_size
+from gpulint.analysis.models.allocator import OPTIONS, bad_options
 from gpulint.lint.linter import lint_settings
 from gpulint.memory.alloc_conf import KEYS
 from gpulint.rule import RuleSet
@@ -126,24 +126,6 @@ def test_both_parts_of_the_program_know_the_same_options() -> None:
 )
 def test_options(text: str, target: tuple[int, int] | None, bad: bool) -> None:
     assert bool(bad_options(text, target)) is bad
-
-
-@pytest.mark.parametrize(
-    ("text", "mended"),
-    [
-        ("max_split_size_mb:128", "expandable_segments:True"),
-        (
-            "garbage_collection_threshold:0.8, max_split_size_mb:512",
-            "expandable_segments:True,garbage_collection_threshold:0.8",
-        ),
-        ("expandable_segments:True,max_split_size_mb:128", "expandable_segments:True"),
-        ("max_split_size_mb:1024", None),
-        ("backend:cudaMallocAsync,max_split_size_mb:128", None),
-    ],
-)
-def test_split_size(text: str, mended: str | None) -> None:
-    problem = split_size(text)
-    assert (problem.mended if problem else None) == mended
 
 
 @pytest.mark.parametrize(
