@@ -88,6 +88,12 @@ def gpulint(
     )
 
 
+def as_text(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
+    """`gpulint`, with what it says decoded."""
+    done = gpulint(*arguments, **options)
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
 def findings(*arguments: str | Path, cwd: Path, **options: Any) -> list[dict[str, Any]]:
     """What the command finds, as its JSON has it."""
     done = gpulint(*arguments, "--output-format", "json", cwd=cwd, **options)
@@ -136,6 +142,13 @@ def on_terminal(*arguments: str, cwd: Path, columns: int = 80, **variables: str)
     process.wait()
     os.close(main_end)
     return written.decode()
+
+
+def notebook(*sources: str, **metadata: Any) -> str:
+    """A notebook with these cells of code."""
+    empty = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
+    cells = [{**empty, "source": source} for source in sources]
+    return json.dumps({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5})
 
 
 def sources(into: Path, *more: str) -> Path:

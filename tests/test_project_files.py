@@ -105,18 +105,13 @@ PINNED = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)(?:/[\w./-]+)?@(?P<commit>[0-9a-f
 def used_actions() -> list[tuple[str, str, str]]:
     """(file, action, comment) wherever a workflow, the action, the docs or `gpulint init` name one of somebody else."""
     places = [*(ROOT / ".github").rglob("*.yml"), ROOT / "action.yml", *(ROOT / "docs").glob("*.md")]
+    places.append(ROOT / "gpulint/cli/assets/workflow.yaml")
     found = [
         (path.name, *match.groups())
         for path in places
         for match in USES.finditer(path.read_text(encoding="utf-8"))
     ]
-    from gpulint.cli.commands.init import _CHECKOUT
-
-    return [
-        one
-        for one in [*found, ("init", *_CHECKOUT.split(" ", 1))]
-        if not one[1].startswith(("./", "gpulint/"))
-    ]
+    return [one for one in found if not one[1].startswith(("./", "gpulint/"))]
 
 
 def test_actions_of_others_are_pinned_by_commit() -> None:

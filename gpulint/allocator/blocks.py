@@ -54,16 +54,8 @@ class Heap:
 
     def divide(self, block: Block, size: int) -> Block:
         """Cut a block after `size` bytes; the second part."""
-        tail = Block(
-            block.address + size,
-            block.size - size,
-            block.stream,
-            block.small,
-            block.segment,
-            block,
-            block.next,
-        )
-        tail.mapped = block.mapped
+        place = block.stream, block.small, block.segment
+        tail = Block(block.address + size, block.size - size, *place, block, block.next, mapped=block.mapped)
         if block.next is not None:
             block.next.previous = tail
         block.next = tail
@@ -76,11 +68,7 @@ class Heap:
         for neighbour in (block.previous, block.next):
             if neighbour is not None and not neighbour.allocated and neighbour.mapped == block.mapped:
                 self.take_out(pool, neighbour)
-                block = (
-                    self._join(neighbour, block)
-                    if neighbour is block.previous
-                    else self._join(block, neighbour)
-                )
+                block = self._join(*sorted((block, neighbour), key=lambda one: one.address))
         self.insert(pool, block)
         return block
 

@@ -21,13 +21,11 @@ from gpulint.allocator.settings import (
 
 
 class OutOfMemory(MemoryError):
-    """The request could not be served; the figures are those after the last attempt."""
+    """The request could not be served."""
 
-    def __init__(self, requested: int, allocated: int, reserved: int, free: int) -> None:
-        super().__init__(
-            f"no room for {requested} bytes: {allocated} allocated, {reserved} reserved, {free} free"
-        )
-        self.requested, self.allocated, self.reserved, self.free = requested, allocated, reserved, free
+    def __init__(self, requested: int, figures: str) -> None:
+        super().__init__(f"no room for {requested} bytes: {figures}")
+        self.requested = requested
 
 
 class Piece(NamedTuple):
@@ -74,7 +72,8 @@ class Allocator:
         if block is None:
             block = self._grow(pool, rounded, stream)
         if block is None:
-            raise OutOfMemory(size, self.allocated, self.reserved, self.free_on_card)
+            free = f"{self.reserved} reserved, {self.free_on_card} free"
+            raise OutOfMemory(size, f"{self.allocated} allocated, {free}")
         block = self._cut(pool, block, rounded)
         block.allocated, block.requested = True, size
         self.allocated += block.size
@@ -236,20 +235,14 @@ class Allocator:
 
     def _expand(self, pool: Pool, size: int, stream: int) -> Block | None:
         """Map pages behind the lowest address where free and unmapped blocks together give enough room."""
-        block = self._room(pool, size, stream)
-        if not block.mapped:
-            mapped = self._map(pool, block, min(block.size, size))
-            if mapped is None:
-                return None
-            block = mapped
-        while block.size < size:
-            following = block.next
-            assert following is not None
-            mapped = self._map(pool, following, min(size - block.size, following.size))
-            if mapped is None:
-                return None
-            block = mapped
-        self._heap.take_out(pool, block)
+        block: Block | None = self._room(pool, size, stream)
+        while block is not None and not (block.mapped and block.size >= size):
+            unmapped = block.next if block.mapped else block
+            assert unmapped is not None
+            wanted = size - block.size if block.mapped else size
+            block = self._map(pool, unmapped, min(wanted, unmapped.size))
+        if block is not None:
+            self._heap.take_out(pool, block)
         return block
 
     def _room(self, pool: Pool, size: int, stream: int) -> Block:

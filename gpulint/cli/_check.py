@@ -68,8 +68,11 @@ def check_once(request: Request) -> tuple[int, Run]:
         return _add_ignores(request, outcome.run), outcome.run
     if request.baseline is not None:
         _compare(request.baseline, outcome)
-    if request.fix_only and not request.diff:
-        _leave_only_what_prevents(outcome.run)
+    if (
+        request.fix_only and not request.diff
+    ):  # of what is left, files that could not be read or written are told
+        outcome.run.findings = [finding for finding in outcome.run.findings if finding.code == "GPU000"]
+        outcome.run.failing = sum(map(outcome.run.fails, outcome.run.findings))
     before = time.perf_counter()
     write(request, outcome)
     outcome.run.stages["report"] = time.perf_counter() - before
@@ -189,12 +192,6 @@ def _refuse_baseline_elsewhere(config: Config) -> None:
     if config.baseline is not None and not is_inside(os.path.realpath(config.baseline), project):
         message = f"{config.baseline} lies outside of {project}; to write it, name it with --baseline"
         raise ConfigError(f"{config.origin('baseline')}: {message}")
-
-
-def _leave_only_what_prevents(done: Run) -> None:
-    """After --fix-only: of what is left only the files that could not be read or written are told."""
-    done.findings = [finding for finding in done.findings if finding.code == "GPU000"]
-    done.failing = sum(map(done.fails, done.findings))
 
 
 def _compare(path: str, outcome: Outcome) -> None:

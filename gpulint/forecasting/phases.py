@@ -144,17 +144,14 @@ def _read(body: _Body, block: list[ast.stmt], guards: tuple[str, ...], changing:
             body.loops.append((node.lineno, node.end_lineno or node.lineno))
         if isinstance(node, ast.If):
             text = _steady(node.test, changing)
-            needed = node.test.values if _is_and(node.test) else [node.test]  # type: ignore[attr-defined]
+            both = isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And)
+            needed = node.test.values if both else [node.test]  # type: ignore[attr-defined]
             known = filter(None, (_steady(one, changing) for one in needed))
             _read(body, node.body, (*guards, *known), changing)
             _read(body, node.orelse, (*guards, f"not ({text})") if text else guards, changing)
             continue
         for name in ("body", "orelse", "finalbody"):
             _read(body, getattr(node, name, []), guards, changing)
-
-
-def _is_and(test: ast.expr) -> bool:
-    return isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)
 
 
 def _steady(test: ast.expr, changing: set[str]) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import secrets
 import subprocess
 import sys
-import threading
-import time
+import tempfile
 from dataclasses import dataclass
 from typing import Final
 
@@ -73,34 +73,34 @@ def record(program: Program, card: Card) -> Recording:
         problem = "a notebook is forecast by the command, as the script of its cells: gpulint forecast"
     if problem is not None:
         raise ForecastError(problem)
-    receiving, sending = os.pipe()
-    os.set_inheritable(sending, True)
     mark = secrets.token_hex(12)
     output = None if program.show_output else subprocess.PIPE
-    try:
-        process = subprocess.Popen(
-            [program.python, CHILD, program.target, *program.arguments],
-            env=_environment(program, card, sending, mark),
-            stdin=subprocess.DEVNULL,
-            stdout=sys.stderr if program.show_output else output,
-            stderr=output,
-            cwd=program.folder or None,
-            pass_fds=(sending,),
-            start_new_session=True,
-        )
-    except OSError as error:
-        os.close(receiving)
-        raise ForecastError(f"{program.python} could not be started: {error}") from error
-    finally:
-        os.close(sending)
-    tails = [Tail(stream) for stream in (process.stdout, process.stderr) if stream is not None]
-    try:
-        data = _read(receiving, process, program.timeout)
-    finally:
-        processes.end_all(mark, process.pid, grace=0.2)
-        process.wait()
-        for tail in tails:
-            tail.close()
+    # A file, not a pipe: the child never waits for a reader, and what it has written is there whoever still has it open.
+    with tempfile.TemporaryFile() as received:
+        try:
+            process = subprocess.Popen(
+                [program.python, CHILD, program.target, *program.arguments],
+                env=_environment(program, card, received.fileno(), mark),
+                stdin=subprocess.DEVNULL,
+                stdout=sys.stderr if program.show_output else output,
+                stderr=output,
+                cwd=program.folder or None,
+                pass_fds=(received.fileno(),),
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise ForecastError(f"{program.python} could not be started: {error}") from error
+        tails = [Tail(stream) for stream in (process.stdout, process.stderr) if stream is not None]
+        try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(None if program.timeout is None else program.timeout + GRACE)
+        finally:
+            processes.end_all(mark, process.pid, grace=0.2)
+            process.wait()
+            for tail in tails:
+                tail.close()
+        received.seek(0)
+        data = received.read()
     said = "".join(tail.text() for tail in tails)[-4000:]
     try:
         found = Recording.from_text(data)
@@ -118,24 +118,6 @@ def _environment(program: Program, card: Card, descriptor: int, mark: str) -> di
     environment = {**os.environ, CHANNEL: str(descriptor), OPTIONS: json.dumps(options), processes.RUN: mark}
     environment["CUDA_VISIBLE_DEVICES"] = ""  # a card that is there shall not be touched
     return environment
-
-
-def _read(descriptor: int, process: subprocess.Popen[bytes], timeout: float | None) -> bytes:
-    """What the child writes, until it ends."""
-    received = bytearray()
-
-    def follow() -> None:
-        with open(descriptor, "rb") as stream:
-            while data := stream.read1(1 << 20):
-                received.extend(data)
-
-    thread = threading.Thread(target=follow, name="gpulint-recording", daemon=True)
-    thread.start()
-    limit = None if timeout is None else time.monotonic() + timeout + GRACE
-    while process.poll() is None and (limit is None or time.monotonic() < limit):
-        thread.join(0.05)
-    thread.join(2.0)
-    return bytes(received)
 
 
 def judge_recording(found: Recording, said: str = "") -> None:

@@ -6,13 +6,13 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from gpulint.memory.accounts.driver import NoDriver as NoDriver
 from gpulint.memory.accounts.driver import driver as driver
-from gpulint.memory.accounts.driver import read_card, sizes_on, text_of
+from gpulint.memory.accounts.driver import memory_on, sizes_on, text_of
 from gpulint.runtime.record.peaks import Neighbour
 from gpulint.runtime.record.records import Record
 from gpulint.units import format_bytes
@@ -167,19 +167,17 @@ class Card(Record):
         return max(0, self.used - sum(tenant.bytes or 0 for tenant in self.tenants))
 
 
-def read_cards(nvml: Any) -> list[Card]:
-    """All cards with the processes on them."""
-    cards = []
-    for index in range(nvml.nvmlDeviceGetCount()):
-        try:
-            cards.append(_card(nvml, index))
-        except nvml.NVMLError as error:
-            cards.append(Card(index, problem=str(error)))
-    return cards
+def read_cards(nvml: Any, kept: bool = True) -> list[Card]:
+    """All cards with the processes on them. What the driver keeps for itself is in use only where it is `kept` so."""
+    return [_card(nvml, index, kept) for index in range(nvml.nvmlDeviceGetCount())]
 
 
-def _card(nvml: Any, index: int) -> Card:
-    handle = nvml.nvmlDeviceGetHandleByIndex(index)
+def _card(nvml: Any, index: int, kept: bool) -> Card:
+    try:
+        handle = nvml.nvmlDeviceGetHandleByIndex(index)
+        name, uuid = nvml.nvmlDeviceGetName(handle), nvml.nvmlDeviceGetUUID(handle)
+    except nvml.NVMLError as error:
+        return Card(index, problem=str(error))
 
     def told(question: str, *more: Any) -> Any:
         """None of a card that does not support the question: under MIG it takes rights to ask the whole card."""
@@ -192,10 +190,10 @@ def _card(nvml: Any, index: int) -> Card:
     sizes = sorted(sizes_on(nvml, handle).items(), key=lambda one: -(one[1] or 0))
     return Card(
         index,
-        text_of(nvml.nvmlDeviceGetName(handle)),
-        text_of(nvml.nvmlDeviceGetUUID(handle)),
+        text_of(name),
+        text_of(uuid),
         total=None if memory is None else int(memory.total),
-        used=None if memory is None else int(memory.used),
+        used=None if memory is None else int(memory.used) if kept else memory_on(nvml, handle)[0],
         free=None if memory is None else int(memory.free),
         temperature=told("Temperature", nvml.NVML_TEMPERATURE_GPU),
         load=None if rates is None else rates.gpu,
@@ -221,9 +219,7 @@ def look(kept: bool = False) -> tuple[list[Card], str]:
     that is wanted, or where it cannot tell."""
     try:
         with driver() as nvml:
-            cards = read_cards(nvml)
-            seen = [(card, None if kept else read_card(nvml, card.uuid)) for card in cards]
-            return [card if own is None else replace(card, used=own.used) for card, own in seen], ""
+            return read_cards(nvml, kept), ""
     except NoDriver as error:
         return [], str(error)
 

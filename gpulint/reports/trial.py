@@ -251,10 +251,7 @@ def as_json(trial: Trial) -> dict[str, Any]:
         },
         "diffs": {path: unified_diff(trial.originals[path], new, path) for path, new in trial.texts.items()},
         "written": list(trial.written),
-        "attempts": [
-            {"label": a.label, "fixes": list(a.fixes), "seconds": a.seconds, "outcome": a.outcome}
-            for a in trial.attempts
-        ],
+        "attempts": [attempt.to_json() for attempt in trial.attempts],
         "runs": {name: None if run is None else run.to_json() for name, run in runs.items()},
     }
 

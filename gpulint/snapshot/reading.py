@@ -13,7 +13,7 @@ import sys
 import zlib
 from collections import namedtuple
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -59,7 +59,8 @@ class NotASnapshot(ValueError):
 def read(path: str | Path, progress: Progress | None = None) -> Recording:
     """The snapshot in a file; "-" is standard input. Raises NotASnapshot, and OSError where there is no such file."""
     reader = _Reader()
-    with _opened(path) as file:
+    opened: Any = nullcontext(sys.stdin.buffer) if str(path) == "-" else open(path, "rb")  # noqa: SIM115
+    with opened as file:
         total = os.fstat(file.fileno()).st_size
         head = file.peek(4)[:4]
         if not head:
@@ -83,12 +84,6 @@ def read(path: str | Path, progress: Progress | None = None) -> Recording:
         except _NOT_LAID_OUT as error:
             what = f"{type(error).__name__}: {error}"
             raise NotASnapshot(f"{path} is not laid out as torch's memory snapshots are ({what})") from error
-
-
-def _opened(path: str | Path) -> AbstractContextManager[Any]:
-    if str(path) == "-":
-        return nullcontext(sys.stdin.buffer)
-    return open(path, "rb")
 
 
 # Where in an event's items its values stand; -1 where it has no such key

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
@@ -210,7 +210,8 @@ def is_users(frame: Frame) -> bool:
 
 def line_of(stack: Stack, depth: int = 1) -> Line:
     """The innermost `depth` lines of the user's; 0 stands for the whole stack."""
-    frames = tuple(_with_originals(stack.frames))
+    # The model's own lines stand before the compiled ones that were made of them
+    frames = tuple(one for frame in stack.frames for one in (*frame.original, frame))
     if not frames:
         return UNKNOWN
     kind = "backward" if stack.forward else ""
@@ -229,13 +230,6 @@ def _node_of(frames: Sequence[Frame]) -> Line:
         if node is not None:
             return Line((Frame("", 0, node["node"]),), "node")
     return UNKNOWN
-
-
-def _with_originals(frames: Iterable[Frame]) -> Iterable[Frame]:
-    """The frames, with the model's own lines before the compiled ones that were made of them."""
-    for frame in frames:
-        yield from frame.original
-        yield frame
 
 
 class Lines(dict[int, Line]):

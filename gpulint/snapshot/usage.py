@@ -151,12 +151,12 @@ class _Walk:
 
     def __init__(self, old: _Old, lines: Lines) -> None:
         self._trace, self._rounded, self._old, self._lines = old.trace, old.rounded, old, lines
-        self.start = sum(size for size, _ in old.at_start.values())
+        self.live = dict(old.at_start)
+        self.start = sum(size for size, _ in self.live.values())
         self.peak, self.peak_at = self.start, 0
         self.peak_reserved = old.start_reserved
         self.points: list[Point] = []
         self.ooms: list[OutOfMemory] = []
-        self.live: _Live = {}
         times = old.trace.time
         self._began = times[0] if len(times) else 0
         self.seconds = (times[-1] - times[0]) / 1e6 if len(times) else 0.0
@@ -164,7 +164,6 @@ class _Walk:
     def to_the_end(self) -> None:
         """Find the peak; note the timeline and the OOMs on the way."""
         number = len(self._trace)
-        self.live = dict(self._old.at_start)
         allocated, reserved = self.start, self._old.start_reserved
         self._note(0, allocated, reserved)
         events = enumerate(self._trace, 1)
@@ -172,7 +171,7 @@ class _Walk:
             last = (point + 1) * number // min(POINTS, number)
             most, most_reserved = 0, 0
             for index, (action, address, size, _, stack) in events:
-                allocated += self._step(action, address, size, stack)
+                allocated += self._step(self.live, action, address, size, stack)
                 if action >= Action.SEGMENT_ALLOC:
                     reserved += RESERVES.get(action, 0) * size
                     if action == Action.OOM:
@@ -194,21 +193,20 @@ class _Walk:
 
     def live_after(self, event: int) -> _Live:
         """What is allocated after so many events."""
-        kept, self.live = self.live, dict(self._old.at_start)
+        live = dict(self._old.at_start)
         for (action, address, size, _, stack), _ in zip(self._trace, range(event), strict=False):
-            self._step(action, address, size, stack)
-        found, self.live = self.live, kept
-        return found
+            self._step(live, action, address, size, stack)
+        return live
 
-    def _step(self, action: int, address: int, size: int, stack: int) -> int:
-        """Let an event happen; by how many bytes `allocated` changes."""
+    def _step(self, live: _Live, action: int, address: int, size: int, stack: int) -> int:
+        """Let an event happen to what is `live`; by how many bytes `allocated` changes."""
         if action > Action.FREE_COMPLETED:
             return 0
-        gone, _ = self.live.pop(address, (0, 0))
+        gone, _ = live.pop(address, (0, 0))
         if action != Action.ALLOC:
             return -gone
         size = self._rounded(size)
-        self.live[address] = (size, stack)
+        live[address] = (size, stack)
         return size - gone
 
 

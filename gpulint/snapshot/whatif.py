@@ -210,10 +210,11 @@ class _Player:
         Where each recorded address is in the model."""
         if model.settings.expandable == self.recorded.expandable:
             return {address: address for address in lay_out(model, self.ranges, self.blocks)}
-        return {
-            address: model.malloc(size, _stream_of(self.ranges, address))
-            for address, size in sorted(self.blocks.items())
-        }
+        where: dict[int, int] = {}
+        for address, size in sorted(self.blocks.items()):
+            around = (one.stream for one in self.ranges if one.address <= address < one.end)
+            where[address] = model.malloc(size, next(around, 0))
+        return where
 
     def _run(self, model: Allocator, where: dict[int, int]) -> None:
         malloc, free, streams, freed = model.malloc, model.free, self.streams, self._freed
@@ -230,11 +231,6 @@ class _Player:
                 free(malloc(size, streams[place]))  # would it find room?
             elif index in emptied_at:
                 model.empty_cache()
-
-
-def _stream_of(ranges: Sequence[Range], address: int) -> int:
-    """The stream of an old block, by the range it lies in."""
-    return next((one.stream for one in ranges if one.address <= address < one.end), 0)
 
 
 def _doubts(

@@ -297,7 +297,11 @@ class _Peak:
 
     def start(self) -> None:
         torch.cuda._lazy_call(self._begin)  # type: ignore[no-untyped-call]
-        self._look_at_forwards()
+        # Nothing tells of single allocations: after each module's forward and before each optimizer's step it is looked
+        # whether the limit is passed, while who holds the memory can still be found.
+        if self._limit is not None:
+            self._undo.callback(hooks.modules(after=self._look))
+            self._undo.callback(hooks.optimizers(steps=self._look))
 
     def _begin(self) -> None:
         if self._gpu._peak is not self:
@@ -328,13 +332,6 @@ class _Peak:
         return [self._kept[what, card] for card in range(torch.cuda.device_count())]
 
     # -- the limit
-
-    def _look_at_forwards(self) -> None:
-        """Nothing tells of single allocations: after each module's forward and before each optimizer's step it is looked
-        whether the limit is passed, while who holds the memory can still be found."""
-        if self._limit is not None:
-            self._undo.callback(hooks.modules(after=self._look))
-            self._undo.callback(hooks.optimizers(steps=self._look))
 
     def _look(self, _: Any) -> None:
         if self._crossed is None or self._limit is None or torch.compiler.is_compiling() or not _started():

@@ -173,14 +173,11 @@ def _compared(gate: Gate, keys: Mapping[int, Key], command: str) -> Gate:
         assert before is not None
         checks += _against(peak, before, limits, _who(peak, gate.ranks))
         notes += _not_compared(peak, before, _who(peak, gate.ranks))
-    exceeded = sorted((c for c in checks if c.status == "exceeded"), key=_urgency)
+    exceeded = [check for check in checks if check.status == "exceeded"]
+    # The sampled steps first, and of those the most bytes too many
+    exceeded.sort(key=lambda one: (one.stretch != "steps", one.allowed - one.now, one.rank))
     rest = [check for check in checks if check.status != "exceeded"]
     return replace(gate, checks=(*gate.checks, *exceeded, *rest), notes=(*gate.notes, *dict.fromkeys(notes)))
-
-
-def _urgency(check: Check) -> tuple[bool, int, int]:
-    """The sampled steps first, and of those the most bytes too many."""
-    return check.stretch != "steps", check.allowed - check.now, check.rank
 
 
 def _missing(key: Key, known: Baselines, path: str, command: str) -> str:

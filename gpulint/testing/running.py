@@ -8,11 +8,11 @@ import inspect
 import os
 import shlex
 import sys
-import unittest
 from collections.abc import Generator, Iterator
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
+from unittest import TestCase
 
 import pytest
 
@@ -326,7 +326,8 @@ def _repeat(item: pytest.Item, memory: GpuMemory) -> None:
         return
     names = getattr(getattr(item, "_fixtureinfo", None), "argnames", None)
     function: Any = getattr(item, "obj", None)
-    if not isinstance(item, pytest.Function) or names is None or _is_unittest(item):
+    in_class = getattr(item, "cls", None)
+    if names is None or not isinstance(item, pytest.Function) or issubclass(in_class or object, TestCase):
         pytest.fail(
             "gpu_memory: only a test function can be repeated; let this test make its steps itself",
             pytrace=False,
@@ -336,7 +337,3 @@ def _repeat(item: pytest.Item, memory: GpuMemory) -> None:
     arguments = {name: item.funcargs[name] for name in names}
     for _ in memory.steps():
         function(**arguments)
-
-
-def _is_unittest(item: pytest.Function) -> bool:
-    return item.cls is not None and issubclass(item.cls, unittest.TestCase)

@@ -222,7 +222,9 @@ class Telling:
         if self.options.gpu_memory_leaks:
             self._tell_leaks(terminalreporter)
         if self.peaks.path:
-            self._tell_peaks(terminalreporter)
+            terminalreporter.write_sep("=", "GPU memory peaks", bold=True)
+            for line in [*self.said, *self._compared(self.peaks.held)]:
+                terminalreporter.write_line(line)
 
     def _tell_leaks(self, out: Any) -> None:
         wrong = sorted((one for one in self.leftovers if not one.reason), key=lambda one: -one.size)
@@ -250,11 +252,6 @@ class Telling:
             return f"none of {self.looked_at} tests left anything behind ({self.where or 'none ran'})"
         size = format_bytes(sum(one.size for one in wrong))
         return f"{number} of {self.looked_at} tests left {size} behind ({self.where})"
-
-    def _tell_peaks(self, out: Any) -> None:
-        out.write_sep("=", "GPU memory peaks", bold=True)
-        for line in [*self.said, *self._compared(self.peaks.held)]:
-            out.write_line(line)
 
     def _compared(self, every: Mapping[str, Check | None]) -> list[str]:
         if self.options.gpu_memory_write_baseline:

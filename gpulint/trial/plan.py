@@ -118,7 +118,7 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Record):
     """One run: with which fixes (by number), what became of it, and how long it took."""
 
     label: str

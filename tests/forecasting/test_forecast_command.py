@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from warm import run_linter
+from support import as_text, notebook
 
 torch = pytest.importorskip("torch")
 
@@ -33,8 +32,7 @@ print("done")
 
 
 def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "gpulint", "forecast", *arguments]
-    return run_linter(command, cwd=cwd, capture_output=True, text=True, timeout=280)
+    return as_text("forecast", *arguments, cwd=cwd, timeout=280)
 
 
 @pytest.fixture
@@ -103,14 +101,9 @@ def test_wrong_use_is_told_in_a_sentence_before_anything_runs(
 
 def test_a_notebook_is_forecast_as_the_script_of_its_cells(tmp_path: Path) -> None:
     cells = ["%matplotlib inline\nimport torch\nfrom helper import SIZE", ROWS.replace("4 *", "").strip()]
-    told = [
-        {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": text}
-        for text in cells
-    ]
-    kernel = {"kernelspec": {"name": "python3", "language": "python", "display_name": "Python 3"}}
+    kernel = {"name": "python3", "language": "python", "display_name": "Python 3"}
     (tmp_path / "helper.py").write_text("SIZE = 1024\n")
-    book = {"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": told}
-    (tmp_path / "book.ipynb").write_text(json.dumps(book))
+    (tmp_path / "book.ipynb").write_text(notebook(*cells, kernelspec=kernel))
     done = run("-q", "book.ipynb", "--rows", "2", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("book.ipynb --rows 2: on NVIDIA H200")

@@ -11,7 +11,7 @@ import pytest
 from gpulint.forecasting import api, forecasting
 from gpulint.forecasting.cards import CARDS, GIB, MIB, UnknownCard, card_for
 from gpulint.forecasting.forecasting import Recorded, judged
-from gpulint.forecasting.recorder import ForecastError, Program
+from gpulint.forecasting.recorder import Program
 from gpulint.forecasting.recording import Doubt, Mark, Phase, Recording
 from gpulint.forecasting.replaying import Steps, replay
 from gpulint.forecasting.result import Said
@@ -224,12 +224,6 @@ def test_the_batch_size_is_put_where_the_script_takes_it(
     given: tuple[str, ...], option: str, wanted: tuple[str, ...]
 ) -> None:
     assert api.with_batch(Program("t.py", given), option, 16).arguments == wanted
-
-
-def test_a_batch_size_that_is_none_is_refused() -> None:
-    assert api.given_batch(Program("t.py", ("--batch", "12")), "--batch") == 12
-    with pytest.raises(ForecastError, match="is no batch size"):
-        api.given_batch(Program("t.py", ("--batch", "auto")), "--batch")
 
 
 def test_text_and_page_tell_the_same() -> None:

@@ -6,11 +6,12 @@ import json
 import os
 import re
 import sys
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
+from fake_nvml import SOURCE
 
 from gpulint import memory
 from gpulint.memory import accounts as taking
@@ -19,45 +20,18 @@ from gpulint.memory.accounts import driver, segments
 from gpulint.memory.accounts.records import Account, Card, Entry, How, Tenant
 
 MIB = 1024**2
-UUID = "GPU-fake"
+CARD = {"name": "fake", "total": 8192 * MIB, "reserved": 600 * MIB}
 
 
-class Driver:
+class Driver(ModuleType):
     """NVML of one card. `processes` are what it lists; `used` is what the card says, with what it lists for nobody."""
 
-    NVMLError = RuntimeError
-    nvmlMemory_v2 = 2
-
     def __init__(self) -> None:
+        super().__init__("pynvml")
+        exec(SOURCE, vars(self))
         self.used = 9 * MIB
         self.processes: list[tuple[int, int | None]] = []
-
-    def nvmlInit(self) -> None: ...
-
-    def nvmlShutdown(self) -> None: ...
-
-    def nvmlDeviceGetCount(self) -> int:
-        return 1
-
-    def nvmlDeviceGetHandleByIndex(self, index: int) -> str:
-        return UUID
-
-    def nvmlDeviceGetHandleByUUID(self, uuid: str) -> str:
-        if uuid != UUID:
-            raise self.NVMLError("Not Found")
-        return uuid
-
-    def nvmlDeviceGetUUID(self, handle: str) -> bytes:
-        return handle.encode()
-
-    def nvmlDeviceGetMemoryInfo(self, handle: str, version: int = 1) -> Any:
-        return SimpleNamespace(used=self.used, total=8 * 1024 * MIB, reserved=600 * MIB)
-
-    def nvmlDeviceGetComputeRunningProcesses(self, handle: str) -> list[Any]:
-        return [SimpleNamespace(pid=pid, usedGpuMemory=size) for pid, size in self.processes]
-
-    def nvmlDeviceGetGraphicsRunningProcesses(self, handle: str) -> list[Any]:
-        raise self.NVMLError("Not Supported")
+        self._cards = lambda: [{**CARD, "used": self.used, "processes": self.processes}]
 
     def take(self, size: int, pid: int) -> None:
         """A process takes memory: the card's use and the list grow."""
@@ -95,7 +69,7 @@ RESERVED = (20 + 66 + 20 + 22 + 2) * MIB
 def card(cuda: Any, monkeypatch: pytest.MonkeyPatch) -> Driver:
     """The conftest's card with these segments on it, of which the tensors lie at 0 and in the middle of the second one."""
     fake = Driver()
-    monkeypatch.setitem(sys.modules, "pynvml", fake)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "pynvml", fake)
     answers: dict[str, Any] = {
         "memory_snapshot": lambda include_traces=True: SEGMENTS,
         "memory_reserved": lambda device=None: RESERVED,

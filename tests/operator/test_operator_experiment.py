@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-import warm
+from support import as_text
 
 from gpulint.allocator import MIB
 from gpulint.operator import experiment
@@ -80,8 +79,7 @@ def test_lengths_leave_nothing_and_settings_differ_as_measured() -> None:
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "gpulint", "experiment", "fragmentation", *arguments]
-    return warm.run_linter(command, capture_output=True, text=True, timeout=300)
+    return as_text("experiment", "fragmentation", *arguments, cwd=Path.cwd())
 
 
 def test_the_command_in_the_model() -> None:

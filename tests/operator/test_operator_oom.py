@@ -9,6 +9,7 @@ import pytest
 
 from gpulint.memory.oom import Diagnosis, diagnose
 from gpulint.memory.oom.messages import OomMessage, parse_message
+from gpulint.units import parse_bytes
 
 MIB = 1024**2
 GIB = 1024**3
@@ -32,67 +33,43 @@ def diagnosed(text: str, **more) -> Diagnosis:
     return diagnose(parsed(text), **more)
 
 
-# requested, device, total, free, allocated, cached, process, allowed; and the kind of error
-FIGURES = {
-    "TORCH_1_1": ((mib(48), 0, gib(7.93), mib(19), gib(6.71), mib(143.2), None, None), "capacity"),
-    "TORCH_1_10": (
-        (mib(1536), 0, gib(10.76), mib(612.44), gib(8.90), gib(9.21) - gib(8.90), None, None),
-        "capacity",
-    ),
-    "TORCH_1_13_LIMITED": (
-        (mib(512), 2, gib(39.59), gib(28.91), gib(9.40), gib(9.52) - gib(9.40), None, gib(9.80)),
-        "limit",
-    ),
-    "TORCH_2_0_FRAGMENTED": (
-        (gib(1.17), 1, gib(23.69), mib(101.56), gib(15.02), gib(22.6) - gib(15.02), None, None),
-        "fragmentation",
-    ),
-    "TORCH_2_1": ((gib(4.5), 0, gib(23.69), gib(3.19), gib(19.9), mib(32.75), gib(20.23), None), "capacity"),
-    "TORCH_2_2_SHARED": (
-        (gib(2), 0, gib(79.15), gib(1.31), gib(15.7), mib(601.2), gib(16.8), None),
-        "other-processes",
-    ),
-    "TORCH_2_4_CONTAINER": (
-        (mib(546), 0, gib(15.77), mib(514.19), gib(13.73), mib(736.86), None, None),
-        "fragmentation",
-    ),
-    "TORCH_2_6_LIMITED": (
-        (mib(2), 0, gib(255.98), gib(244.65), mib(1017.01), mib(54.99), None, gib(1.05)),
-        "fragmentation",
-    ),
-    "TORCH_2_9": (
-        (gib(7.81), 3, gib(139.81), gib(5.02), gib(133.6), mib(410.33), gib(134.78), None),
-        "capacity",
-    ),
-    "TORCH_2_13": (
-        (gib(7.81), 3, gib(139.81), gib(5.02), gib(133.6), mib(410.33), gib(134.78), None),
-        "capacity",
-    ),
-    "ZERO_FREE": ((mib(768), 0, gib(31.84), 0, gib(52.93), mib(32.88), None, None), "capacity"),
-    "OLD_SHARED": ((mib(20), 0, gib(23.69), mib(9.5), mib(310), mib(62), None, None), "other-processes"),
-    "FULL": ((mib(226), 0, gib(15.7), mib(210.38), gib(14.81), mib(336.73), gib(15.48), None), "capacity"),
-    "ASYNC": ((mib(640), 0, gib(15.99), 0, gib(14.9), None, None, None), "capacity"),
-    "IPEX": ((gib(1.71), 0, gib(15.56), None, mib(176), 0, None, None), "unclear"),
-    "XPU": ((gib(4.66), 0, gib(5.65), gib(1.2), gib(4.1), mib(12), None, None), "capacity"),
-    "NPU": ((mib(1536), 3, gib(60.96), mib(612), gib(57.1), gib(58.4) - gib(57.1), None, None), "capacity"),
-    "MPS": (
-        (gib(1.16), None, gib(18.13), gib(18.13) - gib(17.45), gib(15.05), 0, gib(17.45), None),
-        "capacity",
-    ),
-    "MPS_1_12": (
-        (gib(1.02), None, gib(9.07), gib(9.07) - gib(9.05), gib(9.05), 0, gib(9.05), None),
-        "capacity",
-    ),
-}
+# Message, kind of error, and what is read: requested, device, total, free, allocated, cached, process, allowed
+TABLE = """
+TORCH_1_1            capacity        48MiB   0 7.93GiB   19MiB     6.71GiB    143.2MiB         -        -
+TORCH_1_10           capacity        1536MiB 0 10.76GiB  612.44MiB 8.90GiB    9.21GiB-8.90GiB  -        -
+TORCH_1_13_LIMITED   limit           512MiB  2 39.59GiB  28.91GiB  9.40GiB    9.52GiB-9.40GiB  -        9.80GiB
+TORCH_2_0_FRAGMENTED fragmentation   1.17GiB 1 23.69GiB  101.56MiB 15.02GiB   22.6GiB-15.02GiB -        -
+TORCH_2_1            capacity        4.5GiB  0 23.69GiB  3.19GiB   19.9GiB    32.75MiB         20.23GiB -
+TORCH_2_2_SHARED     other-processes 2GiB    0 79.15GiB  1.31GiB   15.7GiB    601.2MiB         16.8GiB  -
+TORCH_2_4_CONTAINER  fragmentation   546MiB  0 15.77GiB  514.19MiB 13.73GiB   736.86MiB        -        -
+TORCH_2_6_LIMITED    fragmentation   2MiB    0 255.98GiB 244.65GiB 1017.01MiB 54.99MiB         -        1.05GiB
+TORCH_2_9            capacity        7.81GiB 3 139.81GiB 5.02GiB   133.6GiB   410.33MiB        134.78GiB -
+TORCH_2_13           capacity        7.81GiB 3 139.81GiB 5.02GiB   133.6GiB   410.33MiB        134.78GiB -
+ZERO_FREE            capacity        768MiB  0 31.84GiB  0         52.93GiB   32.88MiB         -        -
+OLD_SHARED           other-processes 20MiB   0 23.69GiB  9.5MiB    310MiB     62MiB            -        -
+FULL                 capacity        226MiB  0 15.7GiB   210.38MiB 14.81GiB   336.73MiB        15.48GiB -
+ASYNC                capacity        640MiB  0 15.99GiB  0         14.9GiB    -                -        -
+IPEX                 unclear         1.71GiB 0 15.56GiB  -         176MiB     0                -        -
+XPU                  capacity        4.66GiB 0 5.65GiB   1.2GiB    4.1GiB     12MiB            -        -
+NPU                  capacity        1536MiB 3 60.96GiB  612MiB    57.1GiB    58.4GiB-57.1GiB  -        -
+MPS                  capacity        1.16GiB - 18.13GiB  18.13GiB-17.45GiB 15.05GiB 0          17.45GiB -
+MPS_1_12             capacity        1.02GiB - 9.07GiB   9.07GiB-9.05GiB   9.05GiB  0          9.05GiB  -
+"""
+FIGURES = {line.split()[0]: line.split()[1:] for line in TABLE.strip().splitlines()}
+
+
+def figure(text: str) -> int | None:
+    whole, _, less = text.partition("-")
+    return parse_bytes(whole) - parse_bytes(less or "0") if whole else None
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_figures_and_kind(name: str) -> None:
     """Also where a logger or a person has left out parentheses, the head or line ends."""
-    (text, (figures, kind)) = getattr(said, name), FIGURES[name]
+    text, (kind, *figures) = getattr(said, name), FIGURES[name]
     found = parsed(text)
     named = "requested device total free allocated cached process allowed".split()
-    assert (found.source, *(getattr(found, one) for one in named)) == ("allocator", *figures)
+    assert (found.source, *(getattr(found, one) for one in named)) == ("allocator", *map(figure, figures))
     made = diagnose(found)
     assert made.kind == kind
     json.dumps(made.to_json())

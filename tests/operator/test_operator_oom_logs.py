@@ -14,7 +14,6 @@ from pathlib import Path
 import oom_messages as said
 import pytest
 import support
-import warm
 
 from gpulint.memory.figures import MemoryStats
 from gpulint.memory.guard import OomEvent
@@ -144,24 +143,8 @@ def test_a_long_line_is_read_once(filling: str) -> None:
 
 # -- what a guard has explained --------------------------------------------------------------------------------
 
-TORCH = (
-    "CUDA out of memory. Tried to allocate {size}. GPU 0 has a total capacity of 79.10 GiB of which 1.00 GiB is free. Including non-PyTorch "
-    "memory, this process has 78.00 GiB memory in use. Of the allocated memory {allocated} is allocated by PyTorch, and {cached} is reserved by PyTorch but "
-    "unallocated."
-)
-CASES = {
-    "capacity": TORCH.format(size="20.00 GiB", allocated="70.00 GiB", cached="1.00 GiB"),
-    "fragmentation": TORCH.format(size="6.00 GiB", allocated="60.00 GiB", cached="17.00 GiB"),
-}
-CONTAINER = (
-    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 15.77 GiB of which 514.00"
-    " MiB is free. Process 4 has 15.26 GiB memory in use. Of the allocated memory 13.67 GiB is allocated by PyTorch, with 46.00 MiB"
-    " allocated in private pools (e.g., CUDA Graphs), and 736.00 MiB is reserved by PyTorch but unallocated."
-)
-APPLE = (
-    "MPS backend out of memory (MPS allocated: 17.93 GB, other allocations: 1.00 MB, max allowed: 18.13 GB)."
-    " Tried to allocate 256.00 MB on private pool."
-)
+CASES = {"capacity": said.TORCH_2_1, "fragmentation": said.TORCH_2_0_FRAGMENTED}
+CONTAINER = said.TORCH_2_4_CONTAINER
 
 
 def logged(text: str, recovered: bool = True, where: str = "/home/me/train.py:31 in step()") -> str:
@@ -182,7 +165,7 @@ def logged(text: str, recovered: bool = True, where: str = "/home/me/train.py:31
 @pytest.mark.parametrize("recovered", [True, False])
 def test_a_guards_report_is_an_occurrence(recovered: bool) -> None:
     host = "DefaultCPUAllocator: can't allocate memory: you tried to allocate 1125899906842624 bytes."
-    for text in (*CASES.values(), CONTAINER, APPLE, said.TORCH_2_2_SHARED, host):
+    for text in (*CASES.values(), CONTAINER, said.MPS, said.TORCH_2_2_SHARED, host):
         log_text = f"epoch 1\n{logged(text, recovered)}epoch 2\nloss 0.1\n"
         (found,) = read_log(io.StringIO(log_text)).occurrences
         assert (found.where, found.line) == ("/home/me/train.py:31 in step", 2)
@@ -205,7 +188,7 @@ def test_the_error_that_a_guard_has_explained_is_not_counted_when_it_is_raised_a
     first = f"{logged(CONTAINER, False)}{traceback}"
     (found,) = read_log(io.StringIO(f"{first}{CONTAINER}\ngpulint: capacity\n")).occurrences
     assert found.times == 1
-    later = CONTAINER.replace("2.00 GiB", "3.00 GiB", 1)
+    later = CONTAINER.replace("546.00 MiB", "646.00 MiB", 1)
     assert len(read_log(io.StringIO(f"{first}{later}\n")).occurrences) == 2
 
 
@@ -222,8 +205,7 @@ def test_reports_of_several_ranks_may_be_mixed() -> None:
 
 def oom(*arguments: str | Path, given: str | bytes = "") -> subprocess.CompletedProcess[bytes]:
     data = given.encode() if isinstance(given, str) else given
-    command = [sys.executable, "-m", "gpulint", "oom", *map(str, arguments)]
-    return warm.run_linter(command, input=data, capture_output=True)
+    return support.gpulint("oom", *arguments, cwd=Path.cwd(), stdin=data)
 
 
 def test_a_log_is_a_file_or_standard_input(tmp_path: Path) -> None:

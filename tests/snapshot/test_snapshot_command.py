@@ -5,23 +5,19 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-import warm
 from programs import MIB, varied
+from support import as_text
 from torch_layout import Program, training
 
 STEP = ("/home/me/project/train.py", 9, "step")
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    done: subprocess.CompletedProcess[str] = warm.run_linter(
-        [sys.executable, "-m", "gpulint", "snapshot", *arguments], cwd=folder, capture_output=True, text=True
-    )
-    return done
+    return as_text("snapshot", *arguments, cwd=folder)
 
 
 @pytest.fixture
@@ -177,11 +173,7 @@ for step in range(40):
 
 def _verify(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     (folder / "train.py").write_text(SCRIPT)
-    command = [sys.executable, "-m", "gpulint", "verify", "-q", *arguments, "train.py"]
-    done: subprocess.CompletedProcess[str] = warm.run_linter(
-        command, cwd=folder, capture_output=True, text=True
-    )
-    return done
+    return as_text("verify", "-q", *arguments, "train.py", cwd=folder)
 
 
 @pytest.mark.slow

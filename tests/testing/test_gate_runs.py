@@ -6,9 +6,10 @@ import json
 import os
 from importlib.util import find_spec
 from pathlib import Path
-from runpy import run_path
 
 import pytest
+from fake_nvml import SOURCE
+from support import notebook
 from warm import verify
 
 import gpulint
@@ -161,12 +162,7 @@ def test_what_makes_no_sense_is_refused_before_anything_runs(
 
 def test_the_lines_of_a_notebook_are_those_of_its_cells(folder: Path) -> None:
     head, loop = SCRIPT.strip().split("kept = []\n")
-    cells = [
-        {"cell_type": "code", "source": text, "metadata": {}, "outputs": [], "execution_count": None}
-        for text in (head, loop.replace("100000", "40"))
-    ]
-    book = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-    (folder / "train.ipynb").write_text(json.dumps(book))
+    (folder / "train.ipynb").write_text(notebook(head, loop.replace("100000", "40")))
     wrote = verify(folder, *ON_CPU, *BASELINE, "--write-baseline", "train.ipynb")
     assert wrote.returncode == 0, wrote.stderr
     ((key, peak),) = baselines.read(str(folder / "memory.json")).peaks.items()
@@ -222,8 +218,7 @@ def test_on_a_gpu_the_lines_add_up_and_a_limit_is_exact(folder: Path) -> None:
 def test_exclusive_does_not_run_beside_another_process(folder: Path) -> None:
     driver = folder / "driver"
     driver.mkdir()
-    source = Path(__file__).parent.parent / "operator" / "fake_nvml.py"
-    (driver / "pynvml.py").write_text(run_path(str(source))["SOURCE"])
+    (driver / "pynvml.py").write_text(SOURCE)
     cards = [
         {"name": "H200", "total": 141 * 1024**3, "used": 900 * 1024**2, "temperature": 40, "processes": []}
     ]

@@ -51,32 +51,6 @@ def test_a_pytest_that_is_too_old_runs_without_the_plugin(monkeypatch: pytest.Mo
     assert "needs pytest 7.4" in found["pytest_report_header"]()
 
 
-class Held:
-    pass
-
-
-def raised_with_locals() -> ValueError:
-    def inner() -> None:
-        held = Held()
-        raise ValueError(str(type(held)))
-
-    try:
-        inner()
-    except ValueError as error:
-        return error
-    raise AssertionError
-
-
-def test_frames_of_a_failure_are_cleared() -> None:
-    error = raised_with_locals()
-    trace = error.__traceback__
-    assert trace is not None
-    assert trace.tb_next is not None
-    assert trace.tb_next.tb_frame.f_locals
-    empty_frames(error)
-    assert not trace.tb_next.tb_frame.f_locals
-
-
 def test_a_generator_that_waits_goes_on_after_its_exception_was_cleared() -> None:
     """A fixture of the session that hands out what it caught is not torn down because a test raised it."""
     ended = []

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from types import ModuleType
 
 import pytest
+from fake_nvml import SOURCE
 
 from gpulint.operator import gpu
 from gpulint.operator.gpu import Card, Tenant
@@ -53,11 +53,6 @@ def test_without_the_library_it_is_said_why(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_driver_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    sys.path.insert(0, str(Path(__file__).parent.parent / "operator"))
-    try:
-        from fake_nvml import SOURCE
-    finally:
-        sys.path.pop(0)
     module = ModuleType("pynvml")
     exec(SOURCE, module.__dict__)
     monkeypatch.setitem(sys.modules, "pynvml", module)

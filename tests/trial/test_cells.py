@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import support
 
 from gpulint.cli import _verify
 from gpulint.cli._dispatch import run as dispatch
@@ -27,13 +28,9 @@ CELLS = [
 
 @pytest.fixture
 def notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    cells = [
-        {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": source}
-        for source in CELLS
-    ]
     path = tmp_path / "train.ipynb"
-    kernel = {"kernelspec": {"name": "python3", "language": "python", "display_name": "p"}}
-    path.write_text(json.dumps({"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}))
+    kernel = {"name": "python3", "language": "python", "display_name": "p"}
+    path.write_text(support.notebook(*CELLS, kernelspec=kernel))
     (tmp_path / "helper.py").write_text("size = 16\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)

@@ -7,6 +7,7 @@ import os
 import re
 import textwrap
 from collections.abc import Iterator
+from importlib.resources import files
 from typing import Any
 
 import click
@@ -17,49 +18,6 @@ from gpulint.cli._options import option
 from gpulint.config import load_config, parse_toml
 
 _REPOSITORY = "https://github.com/gpulint/gpulint"
-
-_CONFIGURATION = """\
-# gpulint: what this project asks of it. `gpulint config` prints the settings in force, with all defaults.
-# https://gpulint.readthedocs.io/configuration.html
-
-# Findings that leave anything open are told with "low".
-confidence = "high"
-
-# The least severity that fails a run: "error", "warning", "info" or "never".
-fail-on = "warning"
-
-# ignore = ["GPU5"]
-# target-torch = "2.4"
-# baseline = "gpulint-baseline.json"  # written by: gpulint --write-baseline .
-"""
-
-_CHECKOUT = "actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90b1 # v7.0.1"
-
-_HOOK = f"""\
-repos:
-  - repo: {_REPOSITORY}
-    rev: {{ref}}
-    hooks:
-      - id: gpulint  # or gpulint-fix, which applies the safe fixes
-"""
-
-_WORKFLOW = f"""\
-name: gpulint
-on:
-  push:
-    branches: [main]
-  pull_request:
-
-permissions:
-  contents: read
-
-jobs:
-  gpulint:
-    runs-on: ubuntu-latest
-    steps:
-      - uses: {_CHECKOUT}
-      - uses: gpulint/gpulint@{{ref}}
-"""
 
 
 def _ref() -> str:
@@ -84,9 +42,14 @@ def _files() -> Iterator[tuple[str, str, str]]:
     """Where each file is written, its text, and the word without which one that is there already lacks the text, "" where it
     lacks nothing."""
     ref = _ref()
-    yield "gpulint.toml", _CONFIGURATION, ""
-    yield ".pre-commit-config.yaml", _HOOK.format(ref=ref), "gpulint"
-    yield os.path.join(".github", "workflows", "gpulint.yml"), _WORKFLOW.format(ref=ref), ""
+    workflow = os.path.join(".github", "workflows", "gpulint.yml")
+    for path, asset, mark in (
+        ("gpulint.toml", "configuration.toml", ""),
+        (".pre-commit-config.yaml", "hook.yaml", "gpulint"),
+        (workflow, "workflow.yaml", ""),
+    ):
+        text = (files("gpulint.cli") / "assets" / asset).read_text(encoding="utf-8")
+        yield path, text.replace("{ref}", ref), mark
 
 
 @click.command()

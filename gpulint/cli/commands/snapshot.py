@@ -13,12 +13,12 @@ import click
 from gpulint.allocator.cards import MEMORY, memory_of
 from gpulint.allocator.settings import check_settings
 from gpulint.cli._errors import Failed, Line, as_error
-from gpulint.cli._options import Given, GroupedCommand, Heading, tell, write_report
+from gpulint.cli._options import SIZE, Given, GroupedCommand, Heading, tell, write_report
 from gpulint.reports.snapshot import as_json, document
 from gpulint.snapshot import Asked, Summary, difference_between, summary_of
 from gpulint.snapshot.reading import NotASnapshot, read
 from gpulint.snapshot.whatif import SENSIBLE
-from gpulint.units import format_bytes, parse_bytes
+from gpulint.units import format_bytes
 
 CONTEXT = 2**29  # bytes of a card for the CUDA context, which is not torch's to reserve
 SOME = "sensible settings"  # what --what-if stands for without a value
@@ -53,6 +53,7 @@ _output = Heading("Output")
     "--capacity",
     "What torch may reserve on the card (79GiB); by default what an out-of-memory error in the trace tells.",
     metavar="SIZE",
+    type=SIZE,
 )
 @_tried("--card", "The capacity of a card by its name: H100, A100-40GB, RTX4090.", metavar="NAME")
 @_output.output_format("text", "json")
@@ -114,11 +115,8 @@ def _capacity(request: Given) -> int | None:
 
     if request.capacity is not None and request.card is not None:
         raise click.UsageError("--capacity and --card say the same; leave one out.")
-    if request.capacity is not None:
-        with as_error(click.UsageError, ValueError, of="--capacity"):
-            return parse_bytes(request.capacity)
     if request.card is None:
-        return None
+        return request.capacity  # type: ignore[no-any-return]
     memory = memory_of(request.card)
     if memory is None:
         near = did_you_mean(request.card, list(MEMORY))

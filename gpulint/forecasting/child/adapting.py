@@ -33,7 +33,9 @@ def adapt(tape: Tape) -> None:
     _run_eagerly(tape)
     _host_generators()
     _whole_backwards()
-    _seem_real()
+    # Libraries ask whether a tensor is fake, by this name, and take it that they are traced: they would do otherwise than on a
+    # card. torch itself knows the class by its own module.
+    torch._subclasses.FakeTensor = type("FakeTensor", (), {})
     _one_process()
 
 
@@ -90,7 +92,8 @@ def _write_nothing() -> None:
     @functools.wraps(load)
     def loaded(file: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
         found = load(file, "cpu", *args, **kwargs)
-        return found if _names_host(map_location) else _to_card(found)
+        names_host = not callable(map_location) and "cpu" in str(map_location)
+        return found if names_host else _to_card(found)
 
     torch.save = save
     torch.load = loaded
@@ -98,10 +101,6 @@ def _write_nothing() -> None:
         import safetensors.torch
 
         safetensors.torch.save_file = lambda *args, **kwargs: None
-
-
-def _names_host(location: Any) -> bool:
-    return location is not None and not callable(location) and "cpu" in str(location)
 
 
 def _to_card(value: Any) -> Any:
@@ -143,12 +142,6 @@ def _whole_backwards() -> None:
 
 def _never(*args: Any, **kwargs: Any) -> Any:
     raise RuntimeError("there is no card to run this on")
-
-
-def _seem_real() -> None:
-    """Libraries ask whether a tensor is fake, by this name, and take it that they are traced: they would do otherwise than on a
-    card. torch itself knows the class by its own module."""
-    torch._subclasses.FakeTensor = type("FakeTensor", (), {})
 
 
 def _one_process() -> None:
@@ -203,10 +196,6 @@ def _run_within(context: Callable[[Any], AbstractContextManager[Any]]) -> None:
     hooks.wrap(torch.nn.Module, "__call__", made)
 
 
-def _no_grad_in_evaluation() -> None:
-    _run_within(lambda module: nullcontext() if module.training else torch.no_grad())
-
-
 def _set_to_none() -> None:
     def made(original: Any) -> Any:
         return lambda self, *_, **__: original(self, set_to_none=True)
@@ -215,12 +204,8 @@ def _set_to_none() -> None:
         hooks.wrap(kind, "zero_grad", made)
 
 
-def _without_foreach() -> None:
-    """Each parameter is updated by itself, where the optimizer leaves it open or takes them together."""
-    hooks.optimizers(steps=_one_by_one)
-
-
 def _one_by_one(optimizer: Any) -> None:
+    """Each parameter is updated by itself, where the optimizer leaves it open or takes them together."""
     for group in optimizer.param_groups:
         if "foreach" in group and not group.get("fused"):
             group["foreach"] = False
@@ -273,10 +258,10 @@ def _checkpoint(block: Any) -> None:
     block.forward = checkpointed
 
 
-_CHANGES = {
-    "no_grad": _no_grad_in_evaluation,
+_CHANGES: dict[str, Callable[[], object]] = {
+    "no_grad": lambda: _run_within(lambda module: nullcontext() if module.training else torch.no_grad()),
     "set_to_none": _set_to_none,
-    "foreach": _without_foreach,
+    "foreach": lambda: hooks.optimizers(steps=_one_by_one),
     "bf16": _bf16,
     "checkpointing": _checkpointing,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
@@ -37,12 +38,11 @@ class Report:
         self._lock.acquire()
         data = self._recording(end, message, trace).to_text().encode()
         for stream in (sys.stdout, sys.stderr):
-            try:
+            with contextlib.suppress(Exception):
                 stream.flush()
-            except Exception:
-                continue
-        while data:
-            data = data[os.write(self._descriptor, data) :]
+        with contextlib.suppress(OSError):  # a full disk: what is there is no recording then
+            while data:
+                data = data[os.write(self._descriptor, data) :]
         os._exit(0)
 
     def _recording(self, end: str, message: str, trace: str) -> Recording:

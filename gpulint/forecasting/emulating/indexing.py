@@ -212,11 +212,6 @@ def _places(indices: Any) -> int:
         return max(math.prod(shape) for shape in shapes)
 
 
-def _as_input(out: Any, data: torch.Tensor, *_: Any, **__: Any) -> int:
-    """The result is made as large as the input at first."""
-    return size_of(data)
-
-
 def _folded(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The result is made as large as the input, which is larger, and keeps that storage."""
     out = tape.execute(func, args, kwargs)
@@ -244,7 +239,8 @@ HOOKS: Final = {
     _aten.index_put.default: _put,
     _aten.index_put_.default: _put,
     _aten._index_put_impl_.default: _put,
-    _aten.im2col.default: taking_first(_as_input),
+    # The result is made as large as the input at first
+    _aten.im2col.default: taking_first(lambda out, data, *_, **__: size_of(data)),
     _aten.col2im.default: _folded,
     _aten.scatter_reduce.two: taking(_reduced),
     _aten.add.Tensor: _add,

@@ -29,16 +29,6 @@ _aten: Final = torch.ops.aten
 _NONE: Final = 0  # no reduction
 
 
-def _like_first(out: Any, first: torch.Tensor, *_: Any, **__: Any) -> int:
-    """The gradient times the result of a softmax is formed first."""
-    return size_of(first)
-
-
-def _masked_rows(out: torch.Tensor, *_: Any, **__: Any) -> int:
-    """Rows of which everything is masked are looked for."""
-    return out.numel()
-
-
 def _complex_input(out: Any, data: torch.Tensor, *_: Any, **__: Any) -> int:
     """Works on a copy of a complex input: cuFFT destroys it, and `abs` has complex results first."""
     return size_of(data) if data.is_complex() else 0
@@ -179,8 +169,10 @@ HOOKS: Final = {
     **_each("_fft_c2r abs angle", taking(_complex_input)),
     _aten._fused_sgd_.tensor_lr: _fused_step,
     _aten.native_dropout.default: _dropout,
-    _aten._softmax_backward_data.default: taking(_like_first),
-    _aten._safe_softmax.default: taking(_masked_rows),
+    # The gradient times the result is formed first
+    _aten._softmax_backward_data.default: taking(lambda out, first, *_, **__: size_of(first)),
+    # Rows of which everything is masked are looked for
+    _aten._safe_softmax.default: taking(lambda out, *_, **__: out.numel()),
     _aten._ctc_loss.default: _ctc,
     _aten._ctc_loss.Tensor: _ctc,
     _aten._ctc_loss_backward.default: _ctc_backward,

@@ -53,7 +53,8 @@ def _of_device(index: int, measure_context: bool) -> Account:
     uuid = uuid_of(index)
     card = _card(index, uuid)
     process, source, notes, card = _own_share(uuid, card, reserved)
-    outside = [Entry(name, size, How.BOOKED) for name, size in _booked_on(uuid or "")]
+    with _lock:
+        outside = [Entry(name, size, How.BOOKED) for (on, name), size in _booked.items() if on == uuid]
     known = Account(
         pid=os.getpid(),
         device=index,
@@ -183,12 +184,6 @@ def book(name: str) -> Iterator[None]:
             grown = after.outside(uuid, by_process) - before.outside(uuid, by_process)
             if grown > 0:
                 _booked[uuid, name] = _booked.get((uuid, name), 0) + grown
-
-
-def _booked_on(uuid: str) -> list[tuple[str, int]]:
-    """The names and bytes booked on a card."""
-    with _lock:
-        return [(name, size) for (card, name), size in _booked.items() if card == uuid]
 
 
 def _read() -> _Reading:

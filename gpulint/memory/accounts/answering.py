@@ -23,19 +23,18 @@ def answer(path: str, request: str = "") -> None:
 def _write(path: str, request: str) -> None:
     said: dict[str, Any] = {"executable": sys.executable}
     try:
-        said |= _recorded(**json.loads(request)) if request else _accounts()
+        if request:
+            said |= _recorded(**json.loads(request))
+        else:
+            from gpulint.memory.accounts import accounts
+
+            said["accounts"] = [one.to_json() for one in accounts()]
     except Exception as error:  # the program must not notice, and the asker has to
         said["error"] = f"{type(error).__name__}: {error}"
     beside = f"{path}.{os.getpid()}"
     with open(beside, "w", encoding="utf-8") as file:
         json.dump(said, file)
     os.replace(beside, path)
-
-
-def _accounts() -> dict[str, Any]:
-    from gpulint.memory.accounts import accounts
-
-    return {"accounts": [one.to_json() for one in accounts()]}
 
 
 def _recorded(file: str, seconds: float) -> dict[str, Any]:

@@ -65,7 +65,7 @@ def read_card(nvml: Any, uuid: str) -> Card | None:
     """The card of that name with its processes; None where the driver has none, or does not tell its memory."""
     try:
         handle = nvml.nvmlDeviceGetHandleByUUID(uuid)
-        used, total, kept = _memory(nvml, handle)
+        used, total, kept = memory_on(nvml, handle)
     except nvml.NVMLError:
         return None
     tenants = (Tenant(pid, size) for pid, size in sorted(sizes_on(nvml, handle).items()))
@@ -83,7 +83,7 @@ def sizes_on(nvml: Any, handle: Any) -> dict[int, int | None]:
     return sizes
 
 
-def _memory(nvml: Any, handle: Any) -> tuple[int, int, int]:
+def memory_on(nvml: Any, handle: Any) -> tuple[int, int, int]:
     """Used, total, and what the driver keeps for itself: the first version of the question adds that to what is used."""
     version = getattr(nvml, "nvmlMemory_v2", None)
     if version is not None:

@@ -7,7 +7,7 @@ import os
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from gpulint.memory.accounts.records import Entry, How
@@ -121,15 +121,10 @@ def _tensor_addresses(index: int) -> list[int]:
     device, found = f"cuda:{index}", set()
     tensors = live_tensors()
     nodes = [tensor.grad_fn for tensor in tensors if tensor.requires_grad]
-    for tensor in (*tensors, *_gradients(tensors), *tensors_behind(nodes, set(), MOST_NODES)):
+    # Of gradients that nobody has asked for yet Python has no object
+    gradients = [tensor.grad for tensor in tensors if tensor.is_leaf and tensor.grad is not None]
+    for tensor in (*tensors, *gradients, *tensors_behind(nodes, set(), MOST_NODES)):
         key = storage_key(tensor) if tensor.is_cuda else None
         if key is not None and key[0] == device:
             found.add(key[1])
     return sorted(found)
-
-
-def _gradients(tensors: Sequence[Any]) -> Iterator[Any]:
-    """Gradients that nobody has asked for yet: Python has no object of them."""
-    for tensor in tensors:
-        if tensor.is_leaf and tensor.grad is not None:
-            yield tensor.grad

@@ -3,20 +3,21 @@
 SOURCE = """
 import json, os
 NVML_TEMPERATURE_GPU = 0
+nvmlMemory_v2 = 2
 class NVMLError(Exception):
     pass
 class Record:
     def __init__(self, **fields):
         self.__dict__.update(fields)
 def _cards():
-    return json.loads(os.environ["FAKE_NVML"])
+    return json.loads(os.environ.get("FAKE_NVML") or "null")
 def nvmlInit():
-    if not os.environ.get("FAKE_NVML"):
+    if _cards() is None:
         raise NVMLError("Driver Not Loaded")
 def nvmlShutdown():
     pass
 def nvmlDeviceGetCount():
-    if os.environ["FAKE_NVML"] == '"broken"':
+    if _cards() == "broken":
         raise NVMLError("Unknown Error")
     return len(_cards())
 def nvmlDeviceGetHandleByIndex(index):
@@ -24,15 +25,19 @@ def nvmlDeviceGetHandleByIndex(index):
         raise NVMLError("GPU is lost")
     return _cards()[index]
 def nvmlDeviceGetHandleByUUID(uuid):
-    return next(card for card in _cards() if "GPU-" + card["name"] == uuid)
+    for card in _cards():
+        if "GPU-" + card["name"] == uuid:
+            return card
+    raise NVMLError("Not Found")
 def nvmlDeviceGetName(card):
     return card["name"].encode()
 def nvmlDeviceGetUUID(card):
     return "GPU-" + card["name"]
-def nvmlDeviceGetMemoryInfo(card):
+def nvmlDeviceGetMemoryInfo(card, version=1):
     if card.get("private"):
         raise NVMLError("Insufficient Permissions")
-    return Record(total=card["total"], used=card["used"], free=card["total"] - card["used"])
+    free = card["total"] - card["used"]
+    return Record(total=card["total"], used=card["used"], free=free, reserved=card.get("reserved", 0))
 def nvmlDeviceGetTemperature(card, sensor):
     return card["temperature"]
 def nvmlDeviceGetUtilizationRates(card):
@@ -44,5 +49,5 @@ def nvmlDeviceGetPowerUsage(card):
 def nvmlDeviceGetComputeRunningProcesses(card):
     return [Record(pid=pid, usedGpuMemory=size) for pid, size in card["processes"]]
 def nvmlDeviceGetGraphicsRunningProcesses(card):
-    return []
+    raise NVMLError("Not Supported")
 """
