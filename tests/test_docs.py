@@ -157,7 +157,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("src/train.py", "train.py", "scripts/probe.py"):
         (top / name).parent.mkdir(exist_ok=True)
         (top / name).write_text(HELD)
-    (top / "train.ipynb").write_text(json.dumps(notebook(HELD)))
+    (top / "train.ipynb").write_text(notebook(HELD))
     (top / "ci.toml").write_text('ignore = ["GPU5"]\n')
     rule = top / "tools/lint/summary_every_step.py"
     rule.parent.mkdir(parents=True)

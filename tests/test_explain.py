@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from gpulint.rules import all_rules
-from support import code_cell, gpulint, notebook
+from support import book as notebook
+from support import code_cell, gpulint
 
 from gpulint.answers import (
     Answer,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -70,7 +69,7 @@ def test_hooks(project: Path, hooks: tuple[Path, str, Path]) -> None:
     assert done.stdout.count("Passed") == 2
 
     (project / "train.py").write_text(HELD)
-    (project / "train.ipynb").write_text(json.dumps(notebook(HELD)))
+    (project / "train.ipynb").write_text(notebook(HELD))
     (project / "launch").write_text(
         "#!/bin/sh\nPYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128 python train.py\n"
     )

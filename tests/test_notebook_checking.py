@@ -12,9 +12,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from support import book, environment, findings, gpulint
 from support import code_cell as code
-from support import environment, findings, gpulint
-from support import notebook as book
 
 SETUP = "import torch\nfrom torch import nn\n\nmodel = torch.hub.load('pytorch/vision', 'resnet50').cuda()\ncriterion = nn.CrossEntropyLoss()\noptimizer = torch.optim.SGD(model.parameters(), lr=0.1)"
 LOOP = "total = 0\nfor x, y in loader:\n    optimizer.zero_grad()\n    loss = criterion(model(x), y)\n    loss.backward()\n    optimizer.step()\n    total += loss\nprint(total)"

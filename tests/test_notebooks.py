@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support import book
 from support import code_cell as code
-from support import notebook as book
 
 from gpulint.source.notebooks import NotebookError, read_notebook
 

@@ -159,7 +159,7 @@ async def test_a_cell_that_does_not_parse_is_one_diagnostic(tmp_path: Path) -> N
 
 
 async def test_fixes_in_cells_are_those_of_the_command_line(tmp_path: Path) -> None:
-    (tmp_path / "train.ipynb").write_text(json.dumps(notebook(*CELLS)))
+    (tmp_path / "train.ipynb").write_text(notebook(*CELLS))
     gpulint("--fix", "--no-cache", "train.ipynb", cwd=tmp_path)
     fixed = [cell["source"] for cell in json.loads((tmp_path / "train.ipynb").read_text())["cells"]]
     fixed = [source if isinstance(source, str) else "".join(source) for source in fixed]
