@@ -18,9 +18,6 @@ def all_rules() -> tuple[type[Rule], ...]:
     found: list[type[Rule]] = []
     for path in sorted(Path(__file__).parent.glob("gpu[0-9]*.py")):
         module = import_module(f"{__name__}.{path.stem}")
-        found += [
-            item
-            for item in vars(module).values()
-            if isinstance(item, type) and issubclass(item, Rule) and item.__module__ == module.__name__
-        ]
+        classes = (one for one in vars(module).values() if isinstance(one, type) and issubclass(one, Rule))
+        found += [one for one in classes if one.__module__ == module.__name__]
     return tuple(sorted(found, key=lambda rule: rule.code))

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
+from gpulint.analysis.asked import Asked
 from gpulint.analysis.domain.values import Graph
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.queries.effects import place_of
 from gpulint.analysis.queries.grad_mode import GradMode
-from gpulint.analysis.queries.networks.module_mode import ModuleMode
+from gpulint.analysis.queries.networks.forwards import forward_of
+from gpulint.analysis.queries.networks.module_mode import ModuleMode, module_mode
 from gpulint.analysis.queries.networks.runs import Run, modes_within, ran_within
 from gpulint.analysis.queries.networks.stepped import steps_beside
 from gpulint.analysis.queries.networks.trained import frozen, of_unseen_package
@@ -17,11 +21,6 @@ from gpulint.analysis.queries.raises import old_torch
 from gpulint.analysis.syntax.nodes import arguments, dotted, last_name
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted
 from gpulint.rule import AddImport, Repair, Wrap
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
-    from gpulint.analysis.evaluate.evaluator import Evaluator
-    from gpulint.analysis.evaluate.frames import Frame
 
 GRAD_MODES: Final = {
     "off": "grad is off",
@@ -86,19 +85,16 @@ def _frozen_at(evaluator: Evaluator, node: Any, frame: Frame) -> Any:
 def _is_frozen_within(evaluator: Evaluator, run: Run) -> bool:
     """Whether all that a network of the project runs of itself is frozen by then, or runs with grad off."""
     several = list(ran_within(evaluator, run))
-    return bool(several) and all(
-        is_off or (one is not None and _frozen_at(evaluator, one.expression, one.frame) is not None)
-        for is_off, one in several
-    )
+    on = (one for is_off, one in several if not is_off)
+    by = (_frozen_at(evaluator, one.expression, one.frame) if one is not None else None for one in on)
+    return bool(several) and all(one is not None for one in by)
 
 
 def _is_given_tensors(evaluator: Evaluator, run: Run) -> bool:
     """Whether anything that a forward is given may be a tensor."""
-    no_tensor = ("text", "number", "none")
-    return any(
-        isinstance(one, ast.Starred) or evaluator.value_of(one, run.where).kind not in no_tensor
-        for one in arguments(run.inner)
-    )
+    given, no_tensor = arguments(run.inner), ("text", "number", "none")
+    kinds = (evaluator.value_of(one, run.where).kind for one in given if not isinstance(one, ast.Starred))
+    return any(isinstance(one, ast.Starred) for one in given) or any(one not in no_tensor for one in kinds)
 
 
 def _is_unseen_method(evaluator: Evaluator, run: Run) -> bool:
@@ -107,6 +103,13 @@ def _is_unseen_method(evaluator: Evaluator, run: Run) -> bool:
     if not isinstance(func, ast.Attribute) or run.named is func or run.network.ref is not None:
         return False
     return evaluator.table.own("module", func.attr) is None and evaluator.calling.made_by(run.network) is None
+
+
+def in_eval_mode(asked: Asked, calls: Iterable[tuple[Any, Frame]]) -> bool:
+    """Whether a network behind what some calls made is in eval mode."""
+    runs = (forward_of(asked.evaluator, node, frame) for node, frame in calls)
+    known = (one for one in runs if one is not None)
+    return any(module_mode(asked.evaluator, one.expression, one.frame).mode == "eval" for one in known)
 
 
 def under_no_grad(asked: Asked, doubt: str, what: str, *statements: Any) -> Repair | None:

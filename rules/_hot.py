@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Any, ClassVar
 
+from gpulint.rules._forwards import in_eval_mode
+
+from gpulint.analysis.asked import Asked
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.calls import calls_doing
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.intended import beside_a_phase, intended
-from gpulint.analysis.queries.networks.forwards import forward_of
-from gpulint.analysis.queries.networks.module_mode import module_mode
+from gpulint.analysis.queries.multiplicity import Repeats
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import LOOPS, last_name
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
-from gpulint.rule import Claimed, Cost, RelatedNode, Remove, Repair, Report
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
-    from gpulint.analysis.evaluate.frames import Frame
-    from gpulint.analysis.project.file import Function
-    from gpulint.analysis.queries.multiplicity import Repeats
-    from gpulint.answers import Place
+from gpulint.findings import Severity
+from gpulint.rule import Claimed, Cost, RelatedNode, Remove, Repair, Report, Rule
 
 _LOOKS = frozenset({"is_available", "device_count", "hasattr", "isinstance", "len"})
 _LEAST = 0.01  # of a step's time: a call that costs less is not told
@@ -65,7 +63,7 @@ class Habit:
         """The part of a step's time that a call takes which is made in every so many; None where their number is not seen."""
         return (self.slowdown - 1) / every if every else None
 
-    def amortised(self, every: int | None, at: Place | None, filename: str) -> Answer:
+    def amortised(self, every: int | None, at: Any, filename: str) -> Answer:
         """What a call costs that is made in every so many steps of a loop; its answer is minor unless it is in every one."""
         share = self.share(every)
         if share is None:
@@ -88,11 +86,17 @@ class Habit:
         return Cost(part, f"in every step: {self.cost.measured}")
 
 
-def claims(asked: Asked, habit: Habit) -> Iterator[Claimed]:
-    """Every call of a habit, told or not."""
-    for made in _made(asked, habit.does):
-        answers = until_refuted(_answers(asked, habit, made))
-        yield Claimed(made.at, asked.called(made.at), answers, partial(_report, asked, habit, made))
+class HotRule(Rule):
+    """A rule about calls that some habits have in hot loops."""
+
+    severity = Severity.WARNING
+    doubts = True
+    habits: ClassVar[tuple[Habit, ...]]
+
+    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
+        for habit, made in ((one, made) for one in self.habits for made in _made(asked, one.does)):
+            answers = until_refuted(_answers(asked, habit, made))
+            yield Claimed(made.at, asked.called(made.at), answers, partial(_report, asked, habit, made))
 
 
 def _how_often(every: int | None) -> str:
@@ -152,10 +156,7 @@ def _answers(asked: Asked, habit: Habit, made: HotCall) -> Iterator[Answer]:
 def _without_training(asked: Asked, made: HotCall) -> Answer:
     """What it matters in a loop that does not train: little in an evaluation, and for all that is seen nothing in others."""
     frame = made.repeats.frame or made.frame
-    runs = (forward_of(asked.evaluator, one.node, frame) for one in asked.steps.of(frame.function))
-    evaluates = any(
-        module_mode(asked.evaluator, one.expression, frame).mode == "eval" for one in runs if one is not None
-    )
+    evaluates = in_eval_mode(asked, ((one.node, frame) for one in asked.steps.of(frame.function)))
     sites = ((made.call, made.frame), *made.repeats.calls)
     off = any(grad_mode(asked.evaluator, node, where).mode == "off" for node, where in sites)
     if isinstance(made.repeats.loop, LOOPS) and (evaluates or off):
@@ -169,8 +170,7 @@ def _under(flag: ast.AST, repeats: Repeats) -> Answer:
     changes = False
     if repeats.frame is not None:
         flow = repeats.frame.flow
-        names = (one for one in ast.walk(flag) if isinstance(one, ast.Name) and one in flow.parents)
-        bound = {found.statement for one in names for found in flow.reaching(one)} & flow.blocks.keys()
+        bound = {found.statement for found in flow.bound_in(flag)} & flow.blocks.keys()
         changes = repeats.loop in bound or any(repeats.loop in flow.loops(one) for one in bound)
     if changes or any(isinstance(one, ast.Call) for one in ast.walk(flag)):
         return refuted(Question.REPEATS, f"it runs in some rounds only, where `{ast.unparse(flag)}`", flag)
@@ -219,13 +219,10 @@ def _repair(asked: Asked, habit: Habit, made: HotCall) -> Repair | None:
     owner = block.owner
     if isinstance(owner, ast.If) and block.arm == "body" and owner.body == [statement] and not owner.orelse:
         is_elif = flow.blocks[owner].arm == "orelse" and len(flow.blocks[owner].statements) == 1
-        whole = owner if _only_looks(owner.test) and not is_elif else statement
+        calls = (one for one in ast.walk(owner.test) if isinstance(one, ast.Call))
+        only_looks = all(last_name(one.func) in _LOOKS for one in calls)
+        whole = owner if only_looks and not is_elif else statement
     before = block.statements[: block.statements.index(statement)][-1:]
     dropped = "the memory of what is deleted just before may be wanted at once"
     why = dropped if before and isinstance(before[0], ast.Delete) else habit.kept(asked, made)
     return Repair.unless(why, "remove the call", (Remove(asked.node(whole)),))
-
-
-def _only_looks(test: ast.expr) -> bool:
-    calls = [one for one in ast.walk(test) if isinstance(one, ast.Call)]
-    return all(last_name(one.func) in _LOOKS for one in calls)

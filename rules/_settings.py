@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gpulint.analysis.asked import Asked
+from gpulint.analysis.queries.settings import Setting
 from gpulint.answers import Question, proven
 from gpulint.rule import Claimed, Repair, Replace, Report, Rule, SettingProblem
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
-    from gpulint.analysis.queries.settings import Setting
 
 
 def setting_claims(

@@ -3,16 +3,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from gpulint.rules._held.mended import by_methods
 
+from gpulint.analysis.asked import Asked
+from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.weights import trips
 from gpulint.analysis.project.file import quoted
 from gpulint.analysis.queries.amounts import is_over_batches
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.multiplicity import BATCH_HOOKS
 from gpulint.analysis.queries.networks.behind import behind, made_of
+from gpulint.analysis.queries.networks.forwards import Forward
 from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.stores import on_device
@@ -21,14 +24,8 @@ from gpulint.analysis.queries.stores.graph_state import graph_state
 from gpulint.analysis.queries.stores.stores import Owner, Round, Store, bounded, emptying, leaves, owner_of
 from gpulint.analysis.syntax.nodes import iterated, last_name
 from gpulint.answers import Answer, Question, Verdict, left_open, minor, proven, refuted, until_refuted
-from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Repair, Report, Rule
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
-    from gpulint.analysis.domain.values import Value
-    from gpulint.analysis.queries.networks.forwards import Forward
 
 _COST: Final = Cost("the bytes of the whole output, for each batch", "500 MiB a step for a language model's logits; H200, torch 2.11")  # fmt: skip
 _FEW: Final = 16  # rounds
@@ -99,7 +96,6 @@ class DeviceAccumulation(Rule):
     code = "GPU102"
     name = "device-accumulation"
     severity = Severity.WARNING
-    runtime_claim = Claim("drift")
     doubts = True
     triggers = (
         (b"torch", b"lightning"), (b"append", b"extend", b"insert", b"+=", b"] =", b"cat(", b"stack("),
@@ -281,10 +277,8 @@ def _renews(asked: Asked, store: Store, owner: Owner) -> bool:
         parts = [one for one, _ in made_of(asked.evaluator, target.slice, store.frame)]
         flow = store.frame.flow
         names = [one for one in parts if isinstance(one, ast.Name) and one in flow.parents]
-        bound = [one for name in names for one in flow.reaching(name)]
-        new = any(
-            one.kind == "augmented" or (one.kind, one.statement) == ("loop", loops[-1]) for one in bound
-        )
+        bound = [(one.kind, one.statement) for name in names for one in flow.reaching(name)]
+        new = ("loop", loops[-1]) in bound or any(kind == "augmented" for kind, _ in bound)
         ring = any(isinstance(one, ast.Mod) for one in parts)
         if new and not ring and not behind(asked.evaluator, target.slice, store.frame):
             return True
@@ -305,10 +299,9 @@ def _many(asked: Asked, owner: Owner) -> list[Round]:
 
 
 def _of_rounds(asked: Asked, owner: Owner) -> Iterator[Answer]:
-    rounds = _many(asked, owner)
     if owner.birth is not None and not _over_batches(asked, owner):
         yield refuted(Question.OUTLIVES, f"`{owner.key}` is made anew in each round of a loop", owner.birth)
-    if not rounds:
+    if not _many(asked, owner):
         rates = {one.rate for one in asked.multiplicity.of(owner.at, owner.frame)}
         if owner.kind == "local" or not rates & {"step", "every nth", "?"}:
             yield refuted(Question.REPEATS, "no loop with many rounds runs it")

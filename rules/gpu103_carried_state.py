@@ -2,12 +2,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from gpulint.analysis.asked import Asked
+from gpulint.analysis.domain.values import Value
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.graphs.backwards import Backward, backwards
 from gpulint.analysis.queries.graphs.carried import (
+    Carried,
     carried,
     cuts,
     handed_on,
@@ -21,14 +24,8 @@ from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import arguments, called_on, default_of, keyword
 from gpulint.answers import Answer, Question, confidence_of, left_open, proven, refuted, until_refuted
-from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Change, Claimed, Cost, Insert, Remove, Repair, Report, Rule
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
-    from gpulint.analysis.domain.values import Value
-    from gpulint.analysis.queries.graphs.carried import Carried
 
 _COST: Final = Cost("the activations of all earlier iterations", "7.06 MiB a step for an LSTM, and a step ever slower; H200, torch 2.11")  # fmt: skip
 _OF_INPUT: Final = Cost("what these operations save of the input, for each earlier iteration")
@@ -99,7 +96,6 @@ class CarriedState(Rule):
     code = "GPU103"
     name = "carried-state"
     severity = Severity.ERROR
-    runtime_claim = Claim("drift")
     triggers = ((b"torch", b"lightning"), (b"backward", b".eval()", b"autograd.grad("), (b"for ", b"while "))
     doubts = True
 

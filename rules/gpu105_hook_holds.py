@@ -4,31 +4,28 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from gpulint.rules._held.mended import by_methods
 
+from gpulint.analysis.asked import Asked
 from gpulint.analysis.evaluate.consumers import Use, consumers
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.calls import called
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.hooks import Hook, Stored, hooks, runs_under, stored_by
 from gpulint.analysis.queries.lifetime import emptied
+from gpulint.analysis.queries.multiplicity import Repeats
 from gpulint.analysis.queries.networks.forwards import Forward, forwards
 from gpulint.analysis.queries.networks.placed import moved_anywhere
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import reached
+from gpulint.analysis.syntax.flow import Flow
 from gpulint.analysis.syntax.nodes import arguments
 from gpulint.answers import Answer, Question, confidence_of, left_open, proven, refuted, until_refuted
-from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, RelatedNode, Repair, Report, Rule
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
-    from gpulint.analysis.evaluate.frames import Frame
-    from gpulint.analysis.project.file import Function
-    from gpulint.analysis.queries.multiplicity import Repeats
-    from gpulint.analysis.syntax.flow import Flow
 
 _GRAPH: Final = Cost("the activation and the graph behind it, at every step", "16 to 34 MiB for an 8-layer MLP; H200, torch 2.11")  # fmt: skip
 _BYTES: Final = Cost("the activations' own bytes, at every step", "16 MiB for the 8 of an MLP; H200, torch 2.11")  # fmt: skip
@@ -125,7 +122,6 @@ class HookHolds(Rule):
     code = "GPU105"
     name = "hook-holds"
     severity = Severity.ERROR
-    runtime_claim = Claim("drift")
     triggers = (
         (b"_hook(",),
         (b"register_forward", b"register_full_backward", b"register_backward", b"register_hook"),
@@ -217,8 +213,7 @@ def _selects(condition: tuple[Any, bool], flow: Flow, at: Any) -> bool:
     test, wanted = condition
     if not wanted or (isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.NotIn)):
         return False
-    names = (one for one in ast.walk(test) if isinstance(one, ast.Name) and one in flow.parents)
-    chosen = (one.statement for name in names for one in flow.reaching(name) if one.kind == "loop")
+    chosen = (one.statement for one in flow.bound_in(test) if one.kind == "loop")
     return any(one is at or at in flow.loops(one) for one in chosen)
 
 

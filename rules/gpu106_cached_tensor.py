@@ -4,31 +4,28 @@ import ast
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from gpulint.rules._held.mended import by_methods
 
+from gpulint.analysis.asked import Asked
+from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.consumers import consumers
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.grad_mode import Mode, grad_mode
-from gpulint.analysis.queries.graphs.carried import graph_of
+from gpulint.analysis.queries.graphs.carried import graph_calls
 from gpulint.analysis.queries.lifetime import emptied
 from gpulint.analysis.queries.networks.behind import behind
+from gpulint.analysis.queries.networks.forwards import Forward
 from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.networks.trained import frozen
 from gpulint.analysis.queries.reached import reached
+from gpulint.analysis.syntax.flow import Definition, Store
 from gpulint.analysis.syntax.nodes import argument, key_of, last_name
 from gpulint.answers import Answer, Question, doubts_of, left_open, minor, proven, refuted, until_refuted
-from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Repair, Report, Rule
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
-    from gpulint.analysis.domain.values import Value
-    from gpulint.analysis.evaluate.frames import Frame
-    from gpulint.analysis.project.file import Function
-    from gpulint.analysis.queries.networks.forwards import Forward
-    from gpulint.analysis.syntax.flow import Definition, Store
 
 _GRAPH: Final = Cost("every activation behind it, for each new key", "34 MiB for an 8-layer MLP; H200, torch 2.11")  # fmt: skip
 _BYTES: Final = Cost("its own bytes on the device, for each new key", "2 MiB for 512 × 1,024 floats; H200, torch 2.11")  # fmt: skip
@@ -106,7 +103,6 @@ class CachedTensor(Rule):
     code = "GPU106"
     name = "cached-tensor"
     severity = Severity.WARNING
-    runtime_claim = Claim("drift")
     doubts = True
     triggers = (
         (b"torch", b"lru_cache", b"functools.cache", b"cachetools"),
@@ -137,8 +133,7 @@ def _kept(asked: Asked, node: Any, frame: Frame) -> _Kept | None:
     if value.kind == "parameter":  # weights are meant to stay, and have no graph of their own
         return None
     runs = behind(evaluator, node, frame)
-    made = [one for one in graph_of(value) if isinstance(one[0], ast.Call) and one[1] is not None]
-    modes = {mode for one in made if (mode := grad_mode(evaluator, *one).mode) != "off"}
+    modes = {mode for one in graph_calls(value) if (mode := grad_mode(evaluator, *one).mode) != "off"}
     if runs and all(frozen(evaluator, one.network) is not None for one in runs):
         modes = set()
     parts = value.parts if value.kind == "tuple" and value.parts else (value,)
@@ -285,8 +280,8 @@ def _counts(asked: Asked, one: Definition, store: Store, kept: _Kept) -> bool:
 
 def _is_of_given(asked: Asked, one: Definition, frame: Frame) -> bool:
     """Whether a loop goes through what the function is given, and does not count it."""
-    names = [node for node in ast.walk(one.value) if isinstance(node, ast.Name)] if one.kind == "loop" else []
-    given = [each for name in names for each in frame.flow.reaching(name) if each.kind == "parameter"]
+    bound = frame.flow.bound_in(one.value) if one.kind == "loop" else ()
+    given = [each for each in bound if each.kind == "parameter"]
     own = frame.function.self_name
     return any(each.key != own for each in given) and asked.evaluator.definition(one, frame).kind != "number"
 

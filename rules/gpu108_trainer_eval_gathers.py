@@ -4,8 +4,10 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from gpulint.analysis.asked import Asked
+from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import argument, called_on, keyword, last_name
@@ -14,11 +16,7 @@ from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
 
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
-    from gpulint.analysis.evaluate.frames import Frame
-
-    Made = tuple[ast.Call, Frame]  # what makes something, and where
+Made = tuple[ast.Call, Frame]  # what makes something, and where
 
 _NEVER: Final = 1000  # no argument stands there: it is given by name
 

@@ -4,12 +4,14 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpulint.rules._forwards import GRAD_MODES, builds_graph, of_old_torch, trains_beside, under_no_grad
 
-from gpulint.analysis.evaluate.consumers import consumers
-from gpulint.analysis.evaluate.frames import settled
+from gpulint.analysis.asked import Asked
+from gpulint.analysis.evaluate.consumers import Use, consumers
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame, settled
 from gpulint.analysis.evaluate.weights import weight
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.amounts import amounts, is_tried_out, through_batches
@@ -23,6 +25,7 @@ from gpulint.analysis.queries.networks.stepped import is_in_step
 from gpulint.analysis.queries.outcome import Outcome, Phase, outcome, phase_of
 from gpulint.analysis.queries.raises import old_torch, raises_before
 from gpulint.analysis.queries.reached import reached, unseen_base
+from gpulint.analysis.syntax.flow import Flow
 from gpulint.analysis.syntax.nodes import LOOPS, dotted
 from gpulint.answers import (
     NO_FURTHER,
@@ -39,13 +42,6 @@ from gpulint.answers import (
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import AddImport, Claimed, Cost, Decorate, RelatedNode, Repair, Report, Rule
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
-    from gpulint.analysis.evaluate.consumers import Use
-    from gpulint.analysis.evaluate.evaluator import Evaluator
-    from gpulint.analysis.evaluate.frames import Frame
-    from gpulint.analysis.syntax.flow import Flow
 
 
 class EvalWithGrad(Rule):
@@ -138,12 +134,10 @@ def _may_evaluate(asked: Asked, function: Function) -> bool:
     """Whether more than a part of a network may run in a function: what a module runs within itself serves whoever calls it."""
     if not is_of_module(asked.evaluator, function):
         return True
-    flow = function.flow
-    return function.name not in _FORWARDS and (
-        bool(flow.calls.get("eval"))
-        or any(isinstance(one.owner, LOOPS) for one in flow.blocks.values())
-        or _is_called_in_loops(asked, function)
-    )
+    if function.name in _FORWARDS:
+        return False
+    loops = any(isinstance(one.owner, LOOPS) for one in function.flow.blocks.values())
+    return loops or bool(function.flow.calls.get("eval")) or _is_called_in_loops(asked, function)
 
 
 def _is_called_in_loops(asked: Asked, function: Function) -> bool:
@@ -224,11 +218,9 @@ def _differentiates(evaluator: Evaluator, run: Run, frame: Frame) -> bool:
         if any(one in own or evaluator.does(one, inner) == "differentiates" for one in calls):
             return True
         several = [each for one in calls for each in run_by(evaluator, one, inner)]
-    return any(
-        next(backwards(evaluator, one), None)
-        or done_within(evaluator, one, {"differentiates"}, depth=_DEEPEST)
-        for one in several
-    )
+    if any(next(backwards(evaluator, one), None) for one in several):
+        return True
+    return any(done_within(evaluator, one, {"differentiates"}, depth=_DEEPEST) for one in several)
 
 
 def _is_near(evaluator: Evaluator, run: Run, use: Use) -> bool:
@@ -248,7 +240,7 @@ def _is_left_out(flow: Flow, guard: ast.Call, call: ast.Call) -> bool:
 
 def _is_told_below(asked: Asked, run: Run) -> bool:
     """Whether a function on the way to the network is told of all its calls at once."""
-    for node, frame in ((run.inner, run.where), *run.where.chain()):
+    for node, frame in run.where.leading_to(run.inner):
         if node is run.call:
             break
         if not is_of_module(asked.evaluator, frame.function) and _is_told(asked, node, frame):
@@ -315,8 +307,7 @@ def _goes_out_here(evaluator: Evaluator, run: Run, mode: ModuleMode, what: Outco
 
 def _piles_up(run: Run, what: Outcome) -> bool:
     """Whether its graph is kept from round to round: however little it is, it is more with each."""
-    loops = run.frame.flow.loops(run.call)
-    return bool(loops) and any(use.frame is run.frame for use in what.stored)
+    return bool(run.frame.flow.loops(run.call)) and any(use.frame is run.frame for use in what.stored)
 
 
 def _report(
@@ -325,9 +316,7 @@ def _report(
     own = doubts_of(answers)
     alike = [one for one, others in told if doubts_of(others) == own]
     others = {one.call: doubts_of(each) for one, each in told if one.call is not run.call}
-    said = (
-        "and so does this" if each == own else f"so may this: {'; '.join(each)}" for each in others.values()
-    )
+    said = ("and so does this" if one == own else f"so may this: {'; '.join(one)}" for one in others.values())
     mode = module_mode(asked.evaluator, run.named, run.where)
     what = outcome(asked.evaluator, run.inner, run.where)
     evaluates = (mode.mode == "eval" and not mode.may_be_later) or bool(what.wanted)

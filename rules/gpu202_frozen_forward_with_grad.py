@@ -3,12 +3,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from gpulint.rules._forwards import GRAD_MODES, builds_graph, of_old_torch, trains_beside, under_no_grad
 
+from gpulint.analysis.asked import Asked
 from gpulint.analysis.domain.values import UNKNOWN, Graph, in_text_order
-from gpulint.analysis.evaluate.consumers import consumers, goes_backward_by
+from gpulint.analysis.evaluate.consumers import Use, consumers, goes_backward_by
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.evaluate.weights import UNSEEN, weight
 from gpulint.analysis.queries.amounts import NARROW, TOY, is_of_one_sample, is_tried_out, of_device, said
 from gpulint.analysis.queries.cover import cover
@@ -35,12 +38,6 @@ from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Repair, Report, Rule
 
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
-    from gpulint.analysis.evaluate.consumers import Use
-    from gpulint.analysis.evaluate.evaluator import Evaluator
-    from gpulint.analysis.evaluate.frames import Frame
-
 _COST: Final = Cost(
     "every activation of this forward, beside what the step has by then, until its result is cut or let go of",
     "3.63 instead of 3.22 GiB for a teacher as large as its student, 4-layer language models; H200, torch 2.11",
@@ -49,6 +46,7 @@ _COST_OF_GRADIENTS: Final = Cost(
     "gradients of all the weights, as large as the weights, held for the whole run, and computed in each step",
     "64 instead of 32 MiB after a step through 8 linear layers of width 1,024; H200, torch 2.11",
 )
+_MAY_BE_FROZEN: Final = "what makes it is not seen: it may be frozen there"
 _COST_OF_THROWN: Final = Cost(
     "gradients of all the weights, computed for nothing, and what convolutions and linear layers save for them",
     "a step of a generator and a discriminator takes 8.76 ms, with `requires_grad_(False)` for the first 7.27 ms, the peak is the same; H200, torch 2.11",
@@ -157,26 +155,22 @@ class FrozenForwardWithGrad(Rule):
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         told: set[Any] = set()  # networks that a backward goes through, each told once
-        frames = [asked.root(one) for one in (asked.file.body, *asked.file.functions)]
-        both = (
-            run for frame in frames for parts in (False, True) for run in runs(asked.evaluator, frame, parts)
-        )
-        several = list(dict.fromkeys(both))
+        functions = (asked.file.body, *asked.file.functions)
+        ways = [(asked.root(one), parts) for one in functions for parts in (False, True)]
+        several = list(dict.fromkeys(run for way in ways for run in runs(asked.evaluator, *way)))
         found = [(run, until_refuted(_answers(asked, run))) for run in several]
         held = [run for run, answers in found if confidence_of(answers) is not None]
         wanted = [run for run in held if outcome(asked.evaluator, run.inner, run.where).wanted]
         above = {run.inner for run in held if not run.is_direct and run not in wanted}  # told at that call
         below = {run.inner for run in wanted if run.is_direct}
         for run, answers in found:
-            through = run in wanted and (
-                not optimizers_of(asked.evaluator, run.network) or _wants_input(asked.evaluator, run)
-            )
+            trained = run in wanted and bool(optimizers_of(asked.evaluator, run.network))
+            through = run in wanted and (not trained or _wants_input(asked.evaluator, run))
             made = all_made(asked.evaluator, run.network) if through else set()
             once = share(made, told) or run.inner in (above if run.is_direct else below)
             told |= made
-            yield Claimed(
-                run.call, _named(run, run in wanted), answers, None if once else partial(_report, asked, run)
-            )
+            report = None if once else partial(_report, asked, run)
+            yield Claimed(run.call, _named(run, run in wanted), answers, report)
 
 
 def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
@@ -261,11 +255,13 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
         thrown = (are_thrown_away(evaluator, asked.file, place, one) for one in backwards)
         if not all(thrown):
             yield refuted(Question.TRAINED, "an optimizer has its weights")
-        through = _wants_input(evaluator, run)
-        if through:
-            yield left_open(Question.TRAINED, "whether its weights are frozen for this step is not shown")
-        if through and any(goes_backward_by(evaluator, one.frame.function) for one in backwards):
-            yield refuted(Question.GRAPH, "the framework freezes what another optimizer has")
+        if _wants_input(evaluator, run):
+            if any(goes_backward_by(evaluator, one.frame.function) for one in backwards):
+                yield refuted(Question.GRAPH, "the framework freezes what another optimizer has")
+            if not all(isinstance(node, ast.Call) for node, _ in origins_of(evaluator, run.network)):
+                yield left_open(Question.TRAINED, _MAY_BE_FROZEN)
+            yield from (left_open(Question.TRAINED, clause) for clause in _handed(evaluator, run))
+            yield minor(Question.SIZE, "it costs time, and no memory that its own step does not take")
         if any(use.role == "fed" for use in consumers(evaluator, run.inner, run.where, "graph")):
             yield refuted(Question.REACHED, "it is told where another network is given what it gives")
         yield proven(Question.TRAINED, "its gradients are cleared before its optimizer steps")
@@ -286,7 +282,7 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
         yield refuted(Question.TRAINED, "that it has weights is not seen, nor that it is put into eval mode")
     yield proven(Question.TRAINED, "no optimizer that is stepped after this backward has its weights")
     if not (origins and all(isinstance(node, ast.Call) for node, _ in origins)):
-        yield left_open(Question.TRAINED, "what makes it is not seen: it may be frozen there")
+        yield left_open(Question.TRAINED, _MAY_BE_FROZEN)
         if not all(isinstance(node, ast.Call) for node in made):
             yield left_open(Question.TRAINED, "what makes that which is stepped is not seen")
     if not made and not run.frame.flow.loops(run.call):
@@ -298,11 +294,9 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
 
 def _handed(evaluator: Evaluator, run: Run) -> Iterator[str]:
     """What is not seen, and makes it or is given it: it may freeze it."""
-    by_library = any(
-        evaluator.value_of(one.func, where).kind == "library" for one, where in run.network.calls
-    )
-    if by_library and of_unseen_package(evaluator, run.network):
-        yield "what makes it is not seen: it may be frozen there"
+    makers = (evaluator.value_of(one.func, where) for one, where in run.network.calls)
+    if any(one.kind == "library" for one in makers) and of_unseen_package(evaluator, run.network):
+        yield _MAY_BE_FROZEN
         return
     for origin in in_text_order(origins_of(evaluator, run.network)):
         for use in uses_since_made(evaluator, origin):
@@ -351,19 +345,15 @@ def _size(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
 def _gradient_is_read(evaluator: Evaluator, run: Run, backwards: tuple[Use, ...]) -> bool:
     """Whether the gradient of something that it is given is read where a backward is: `step = image.grad`."""
     given = set().union(*(_traces(evaluator, one, run.where) for one in _given(run)))
-    return any(
-        key.endswith(".grad") and given & _traces(evaluator, one.value, use.frame)
-        for use in backwards
-        for key, several in use.frame.flow.uses.items()
-        for one in several
-    )
+    frames = dict.fromkeys(use.frame for use in backwards)
+    keys = ((frame, key) for frame in frames for key in frame.flow.uses if key.endswith(".grad"))
+    read = (_traces(evaluator, one.value, frame) for frame, key in keys for one in frame.flow.uses[key])
+    return any(given & each for each in read)
 
 
 def _traces(evaluator: Evaluator, node: Any, frame: Frame) -> set[Any]:
     """Where what an expression gives was made, and what binds the names in it."""
-    flow = frame.flow
-    names = (one for one in ast.walk(node) if isinstance(one, ast.Name) and one in flow.parents)
-    bound = {found for one in names for found in flow.reaching(one) if found is not ENTRY}
+    bound = {one for one in frame.flow.bound_in(node) if one is not ENTRY}
     return bound | evaluator.value_of(node, frame).origins
 
 

@@ -4,12 +4,14 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpulint.rules._forwards import under_no_grad
 
+from gpulint.analysis.asked import Asked
 from gpulint.analysis.domain.values import Graph, Value
-from gpulint.analysis.evaluate.consumers import consumers
+from gpulint.analysis.evaluate.consumers import Use, consumers
+from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.cover import shares_rows
 from gpulint.analysis.queries.effects import gradients_are_read, origins_of, place_of, share
@@ -23,11 +25,6 @@ from gpulint.answers import Answer, Question, left_open, proven, refuted, until_
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, RelatedNode, Repair, Replace, Report, Rule
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
-    from gpulint.analysis.evaluate.consumers import Use
-    from gpulint.analysis.evaluate.frames import Frame
 
 _COST = Cost(
     "a backward through all of the generator, for gradients that nothing uses",
@@ -155,12 +152,8 @@ def _judged(asked: Asked, made: Forward) -> Iterator[_Judged]:
             continue
         if any(forward_of(evaluator, *outer) is not None for outer in fed.frame.chain()):
             continue  # a part of another, which is told
-        given = [
-            one
-            for one in arguments(fed.node)
-            if (graph := _graph_of(evaluator.value_of(one, fed.frame)))
-            and graph <= own  # and no other's, which is wanted
-        ]
+        graphs = [(one, _graph_of(evaluator.value_of(one, fed.frame))) for one in arguments(fed.node)]
+        given = [one for one, graph in graphs if graph and graph <= own]  # and no other's, which is wanted
         for use in outcome(evaluator, fed.node, fed.frame).wanted if given else ():
             if use.node in backwards and not _is_of_next_round(use, fed):
                 yield _Judged(made, fed.node, fed.frame, given[0], use)
@@ -226,9 +219,8 @@ def _made_for_this(asked: Asked, judged: _Judged) -> Any:
     made = judged.made
     statement = made.frame.flow.statement_of(made.call)
     what = outcome(asked.evaluator, made.call, made.frame)
-    alone = not (what.unseen or what.returned or what.stored) and all(
-        use.node is judged.backward.node for use in what.wanted
-    )
+    others = [use for use in what.wanted if use.node is not judged.backward.node]
+    alone = not (others or what.unseen or what.returned or what.stored)
     plain = isinstance(statement, ast.Assign) and statement.value is made.call
     old = old_torch(asked.evaluator, asked.file)  # has no `no_grad`
     own_line = plain and not shares_rows(made.frame.flow, statement)

@@ -3,10 +3,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gpulint.analysis.asked import Asked
 from gpulint.analysis.domain.values import in_text_order
-from gpulint.analysis.evaluate.consumers import consumers
+from gpulint.analysis.evaluate.consumers import Use, consumers
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.queries.effects import uses_since_made
 from gpulint.analysis.queries.grad_mode import grad_at_entry, grad_mode
 from gpulint.analysis.queries.graphs.backwards import is_true
@@ -14,18 +17,12 @@ from gpulint.analysis.queries.networks.forwards import forwards
 from gpulint.analysis.queries.networks.trained import frozen, of_unseen_package, switches_weights
 from gpulint.analysis.queries.raises import old_torch
 from gpulint.analysis.queries.reached import reached
+from gpulint.analysis.syntax.flow import Flow
 from gpulint.analysis.syntax.nodes import arguments, dotted, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import AddImport, Claimed, Cost, RelatedNode, Remove, Repair, Replace, Report, Rule, Wrap
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
-    from gpulint.analysis.evaluate.consumers import Use
-    from gpulint.analysis.evaluate.frames import Frame
-    from gpulint.analysis.project.file import Class, Function
-    from gpulint.analysis.syntax.flow import Flow
 
 _MODE_WORDS = frozenset("no_grad inference_mode enable_grad set_grad_enabled".split())
 _SWITCHES = frozenset(
@@ -215,8 +212,7 @@ def _of_one_forward(flow: Flow, found: list[Any], runs: set[Any]) -> list[list[A
 
 
 def _of_volatile(asked: Asked, function: Function, call: ast.Call, uses: tuple[Use, ...]) -> Iterator[Answer]:
-    frame = asked.root(function)
-    mode = grad_mode(asked.evaluator, call, frame)
+    mode = grad_mode(asked.evaluator, call, asked.root(function))
     if mode.mode == "off":
         yield refuted(Question.GRAD, "grad is off here", mode.by)
     if any(use.role == "backward" for use in uses):
@@ -259,9 +255,8 @@ def _of_switch(asked: Asked, target: ast.Attribute, frame: Frame, misspelt: bool
     else:
         yield refuted(Question.TRAINED, f"`{name}` is no network, as far as it is seen")
     yield from (left_open(Question.TRAINED, one.clause) for one in value.assumptions)
-    uses = [
-        use for origin in in_text_order(value.origins) for use in uses_since_made(asked.evaluator, origin)
-    ]
+    origins = in_text_order(value.origins)
+    uses = [use for one in origins for use in uses_since_made(asked.evaluator, one)]
     switched = any(switches_weights(asked.evaluator, use) is not None for use in uses)
     if switched or frozen(asked.evaluator, value) is not None:
         yield refuted(Question.TRAINED, f"`{name}` is frozen all the same")

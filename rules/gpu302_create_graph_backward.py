@@ -3,25 +3,23 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gpulint.analysis.asked import Asked
 from gpulint.analysis.evaluate.consumers import ANY
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.amounts import amounts_of
 from gpulint.analysis.queries.graphs.backwards import Backward, backwards, is_true
 from gpulint.analysis.queries.networks.trained import updates_in
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import reached
+from gpulint.analysis.syntax.flow import Definition, Flow
 from gpulint.analysis.syntax.nodes import keyword
 from gpulint.answers import Answer, Question, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Report, Rule
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
-    from gpulint.analysis.evaluate.frames import Frame
-    from gpulint.analysis.project.file import Function
-    from gpulint.analysis.syntax.flow import Definition, Flow
 
 
 class CreateGraphBackward(Rule):
@@ -129,11 +127,10 @@ def _let_go_by_hand(flow: Flow) -> Iterator[Definition]:
 
 
 def _of_cycle(asked: Asked, one: Backward, until: Sequence[str]) -> Iterator[Answer]:
-    function = one.frame.function
     if until[-1:] == ["clear"]:
         yield refuted(Question.OUTLIVES, "the gradients are let go of before another forward runs")
     yield proven(Question.OUTLIVES, "nothing lets go of the gradients before another forward runs")
-    yield from reached(asked.evaluator, function, one.call)
+    yield from reached(asked.evaluator, one.frame.function, one.call)
 
 
 def _report_of_cycle(asked: Asked, one: Backward, again: bool) -> Report:

@@ -4,13 +4,16 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from gpulint.analysis.asked import Asked
 from gpulint.analysis.evaluate.consumers import ANY, consumers
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.amounts import amounts_of
-from gpulint.analysis.queries.graphs.backwards import backwards, carries
-from gpulint.analysis.queries.graphs.carried import graph_of
+from gpulint.analysis.queries.graphs.backwards import Backward, backwards, carries
+from gpulint.analysis.queries.graphs.carried import graph_calls
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import reached
@@ -20,12 +23,6 @@ from gpulint.answers import Answer, Question, left_open, minor, proven, refuted,
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Insert, RelatedNode, Remove, Repair, Replace, Report, Rule
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
-    from gpulint.analysis.evaluate.evaluator import Evaluator
-    from gpulint.analysis.evaluate.frames import Frame
-    from gpulint.analysis.queries.graphs.backwards import Backward
 
 _COST: Final = Cost(
     "the activations of all batches at once, instead of one's",
@@ -166,8 +163,7 @@ def _summed(evaluator: Evaluator, node: Any, frame: Frame, seen: set[Any]) -> It
 
 def _scales(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
     """Whether a factor is a number, or was there before: what the rounds have given comes too late for a backward in each."""
-    names = [one for one in ast.walk(node) if isinstance(one, ast.Name) and one in frame.flow.parents]
-    kinds = {one.kind for name in names for one in frame.flow.reaching(name)}
+    kinds = {one.kind for one in frame.flow.bound_in(node)}
     return kinds.isdisjoint(("assign", "augmented")) or evaluator.value_of(node, frame).kind == "number"
 
 
@@ -175,11 +171,8 @@ def _answers(asked: Asked, one: _Deferred) -> Iterator[Answer]:
     """On what it stands that a backward in each round would give the same gradients for less memory."""
     evaluator, frame, flow = asked.evaluator, one.store.frame, one.store.frame.flow
     value = evaluator.value_of(one.store.value, frame)
-    made: list[Any] = [
-        each for each in graph_of(value) if isinstance(each[0], ast.Call) and each[1] is not None
-    ]
-    runs = [each for each in made if forward_of(evaluator, *each) is not None]
-    ways = [((node, where), *where.chain()) for node, where in runs]
+    runs = [each for each in graph_calls(value) if forward_of(evaluator, *each) is not None]
+    ways = [where.leading_to(node) for node, where in runs]
     if not runs:
         yield refuted(Question.GRAPH, "what is summed is not seen to have the graph of a network")
     if asked.steps.is_over_parts(one.loop, frame):
@@ -198,8 +191,7 @@ def _answers(asked: Asked, one: _Deferred) -> Iterator[Answer]:
     if kept:
         yield left_open(Question.BACKWARD, f"`{kept[0].name}` may hand what it is given to the next round")
     if one.every is not None:
-        period = asked.multiplicity.period(one.every, frame)
-        if period is None:
+        if asked.multiplicity.period(one.every, frame) is None:
             leave = minor if asked.multiplicity.counts(one.every, frame) else left_open
             yield leave(Question.REPEATS, "after how many rounds the backward comes is not shown", one.every)
     yield from amounts_of(evaluator, runs)

@@ -2,26 +2,31 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from gpulint.analysis.domain.values import UNKNOWN
 from gpulint.analysis.evaluate.consumers import Use, consumers, consumers_of_definition
+from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.amounts import through_batches
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.graphs.backwards import backwards
 from gpulint.analysis.queries.networks.forwards import Forward, forwards
 from gpulint.analysis.queries.networks.runs import runs_of
 from gpulint.analysis.queries.reached import reached
+from gpulint.analysis.queries.stores.on_device import gives_dense, is_dense
 from gpulint.analysis.syntax.nodes import argument, called_on, keyword, last_name
-from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
+from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Insert, Remove, Repair, Replace, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
+    from gpulint.analysis.domain.values import Value
+    from gpulint.analysis.evaluate.evaluator import Evaluator
+    from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.project.file import Function
     from gpulint.analysis.syntax.flow import Definition
 
@@ -35,7 +40,8 @@ class LateReleaseRule(Rule):
     """
     ## What it does
     Finds large outputs that nobody needs any more but that stay bound while the peak is reached: logits kept through
-    `backward()`, or an evaluation's logits kept through the next forward.
+    `backward()`, or an evaluation's logits kept through the next forward; also a part of what a network gives that nobody reads, such as the
+    logits beside the loss, or what goes by the name `_`.
 
     With a doubt it also tells of scores for each position whose number the code does not say, and where it is not seen what the
     loss saves.
@@ -45,7 +51,8 @@ class LateReleaseRule(Rule):
     tensor of the step, and cross-entropy does not need them for its backward: it saved their log-softmax.
 
     It is reported only where the code shows that the value is large (scores for each position or pixel, by the network that
-    gives them or as they are laid out for the loss), that its last use comes before the peak, and that nothing else keeps it. `del` at the end of the loop's body gains nothing: the peak is over, and it is reported like a name that
+    gives them or as they are laid out for the loss, there or in the network itself), that its last use comes before the peak, and that nothing else
+    keeps it, such as a layer that has saved it for its backward. `del` at the end of the loop's body gains nothing: the peak is over, and it is reported like a name that
     stays bound.
 
     ## What it costs
@@ -113,16 +120,18 @@ class LateReleaseRule(Rule):
 
 @dataclass(frozen=True, slots=True)
 class _Late:
-    """What a forward gives, under `names`: `last` is the statement that needs it last, `peak` the backward through it, or the forward itself,
-    which the next round runs; `freed` are statements that delete the names after that."""
+    """What a forward gives, or the part of it under `path`, by its `names`: `last` is the statement that needs it last, `peak` the backward
+    through it, or the forward itself, which the next round runs; `freed` are statements that delete the names after that."""
 
     forward: Forward
+    path: tuple[Any, ...]
     names: tuple[str, ...]
     uses: list[Use]
     last: Any
     peak: ast.Call
     freed: list[Any]
-    gives_loss: bool = False
+    gives_loss: bool
+    is_read: bool
 
 
 def _late(asked: Asked, forward: Forward, made: Definition) -> _Late | None:
@@ -140,13 +149,14 @@ def _late(asked: Asked, forward: Forward, made: Definition) -> _Late | None:
     names = (one for one in ast.walk(peak) if isinstance(one, ast.expr))
     loss = {one for name in names for one in flow.reaching(name)}
     owners = [made, *(one.owner for one in uses if one.role == "bound" and one.frame is frame)]
-    owners = [one for one in dict.fromkeys(owners) if one not in loss]
+    owners = [one for one in dict.fromkeys(owners) if one not in loss and _lasts(one, forward, peak)]
     read = [(flow.statement_of(use), use) for one in owners for use in flow.uses_of(one)]
     freed = [statement for statement, _ in read if isinstance(statement, ast.Delete)]
     needed = [statement for statement, _ in read if statement not in freed]
-    if made in loss or not needed or any(one.kind != "assign" for one in owners):
+    unread = not (needed or made.path)
+    if not owners or made in loss or unread or any(one.kind != "assign" for one in owners):
         return None
-    last = max(needed, key=order.__getitem__)
+    last = max(needed, key=order.__getitem__, default=made.statement)
     first, end = order[made.statement], order[flow.statement_of(peak)]
     ends = end if end > first else max(order.values()) + 1
     in_time = all(first < order[one] < ends for one in needed) and all(order[one] > ends for one in freed)
@@ -156,11 +166,23 @@ def _late(asked: Asked, forward: Forward, made: Definition) -> _Late | None:
         return None
     near = [made.value, *(flow.parents.get(use) for statement, use in read if statement not in freed)]
     given = keyword(forward.call, "labels") is not None
+    if given and made.path[:1] == (0,) and _is_dense(asked, forward):
+        return None  # its loss
     gives_loss = given or any(isinstance(one, ast.Attribute) and one.attr in ("loss", "item") for one in near)
-    if all(_is_loss_of(one, given) for one in near[1:]):
-        uses = []  # what becomes of its loss is nothing that its scores go through
+    uses = list(_uses_of(asked, made, frame, given))
     keys = tuple(dict.fromkeys(one.key for one in owners))
-    return _Late(forward, keys, uses, last, peak, freed, gives_loss)
+    return _Late(forward, made.path, keys, uses, last, peak, freed, gives_loss, bool(needed))
+
+
+def _lasts(made: Definition, forward: Forward, peak: ast.Call) -> bool:
+    """Whether nothing else is given the name before the peak."""
+    flow = forward.frame.flow
+    own = [one for one in flow.definitions[made.key] if one.statement is made.statement]
+    if own[-1] is not made:
+        return False  # `_, x, _ = …`
+    return (
+        flow.holds_from_before(made) if peak is forward.call else flow.holds_at(made, flow.statement_of(peak))
+    )
 
 
 def _is_loss_of(node: Any, first: bool) -> bool:
@@ -189,7 +211,9 @@ def _is_below(use: Use, forward: Forward) -> bool:
 
 
 def _answers(asked: Asked, late: _Late) -> Iterator[Answer]:
-    yield from _size(asked, late)
+    given = list(_given_in(asked, late))
+    late = replace(late, uses=[*late.uses, *_uses_inside(asked, given)])
+    yield from _size(asked, late, given)
     runs = runs_of(asked.evaluator, late.forward.call, late.forward.frame)
     if late.peak is not late.forward.call:
         yield from _saved(asked, late)
@@ -202,9 +226,8 @@ def _answers(asked: Asked, late: _Late) -> Iterator[Answer]:
     yield from reached(asked.evaluator, late.forward.frame.function, late.forward.call)
 
 
-def _size(asked: Asked, late: _Late) -> Iterator[Answer]:
-    layers = list(_last_layers(asked, late.forward))
-    if _is_dense(asked, late.forward) or any(pictures for pictures, _ in layers):
+def _size(asked: Asked, late: _Late, given_in: list[tuple[Any, Frame]]) -> Iterator[Answer]:
+    if _is_dense(asked, late.forward) or any(is_dense(asked.evaluator, *one) for one in given_in):
         yield proven(Question.SIZE, "the network gives scores for each position, or for each pixel")
         return
     calls = ((one, bool(_loss(asked, one))) for one in late.uses if isinstance(one.node, ast.Call))
@@ -214,8 +237,11 @@ def _size(asked: Asked, late: _Late) -> Iterator[Answer]:
         widths = [None]
     if not widths:
         yield refuted(Question.SIZE, "nothing shows that there are scores for each of many positions")
-    known = [one for one in (*widths, *(width for _, width in layers)) if one is not None]
-    if not known:
+    widths += [width for one in given_in for width in _widths_of(asked, *one)]
+    known = [one for one in widths if one is not None]
+    if not known and _scores_what_it_embeds(asked.evaluator, late.forward.network):
+        yield minor(Question.SIZE, "there is a score for each of what the network has an embedding of")
+    elif not known:
         yield left_open(Question.SIZE, "how many scores there are for each position is not shown")
     elif max(known) < _MANY:
         yield refuted(Question.SIZE, f"there are {max(known)} scores for each position")
@@ -224,15 +250,15 @@ def _size(asked: Asked, late: _Late) -> Iterator[Answer]:
 
 
 def _is_dense(asked: Asked, forward: Forward) -> bool:
-    """Whether a library makes the network, which is called as a whole, for scores of each position."""
+    """Whether a network gives scores of each position, and is called as a whole."""
     base = getattr(forward.expression, "value", None)
     whole = asked.evaluator.value_of(base, forward.frame) if base is not None else UNKNOWN
-    if forward.expression is not forward.call.func or (whole.kind == "module" and whole.ref is None):
-        return False
-    made = ((one, frame) for call, frame in forward.network.calls for one in (call.func, called_on(call)))
-    values = (asked.evaluator.value_of(*one) for one in made if one[0] is not None)
-    rows = (asked.evaluator.table.function(one.ref) for one in values)
-    return any(row is not None and row.size == "dense" for row in rows)
+    is_part = whole.kind == "module" and whole.ref is None
+    return (
+        forward.expression is forward.call.func
+        and not is_part
+        and gives_dense(asked.evaluator, forward.network, many=True)
+    )
 
 
 def _labels_positions(call: ast.Call) -> bool:
@@ -281,26 +307,79 @@ def _laid_out(
             node = argument(node, 0, "input")
 
 
-def _last_layers(asked: Asked, forward: Forward) -> Iterator[tuple[bool, int | None]]:
-    """The layers that give what a network of the project gives, where nothing else does: whether each is one for pictures, and how many
-    numbers it gives."""
-    evaluator, network = asked.evaluator, forward.network
-    method = evaluator.method(network.ref, "forward")
-    inner = evaluator.enter(method, forward.call, forward.frame, network) if method is not None else None
-    if inner is None:
+def _given_in(asked: Asked, late: _Late) -> Iterator[tuple[Any, Frame]]:
+    """What a network of the project gives under the names, as its own forward spells it."""
+    evaluator, forward = asked.evaluator, late.forward
+    method = evaluator.method(forward.network.ref, "forward")
+    if (
+        method is None
+        or (inner := evaluator.enter(method, forward.call, forward.frame, forward.network)) is None
+    ):
         return
-    for given in inner.flow.returns:
-        value: Any = given.value.elts[0] if isinstance(given.value, ast.Tuple) else given.value
-        made = [one.value for one in inner.flow.reaching(value)] if isinstance(value, ast.Name) else [value]
-        for one in made:
-            layer = evaluator.value_of(one.func, inner) if isinstance(one, ast.Call) else UNKNOWN
-            row = evaluator.calling.made_by(layer)
-            if row is None or row.size == "loss":
-                return
-            for call, frame in layer.calls:
-                width = argument(call, 1, "out_features")
-                const = evaluator.value_of(width, frame).const if width is not None else None
-                yield row.weights == "pictures", const if isinstance(const, int) else None
+    for returned in inner.flow.returns:
+        if not evaluator.is_dead(returned, inner):
+            yield from ((one, inner) for one in _parts(returned.value, late.path))
+
+
+def _parts(node: Any, path: tuple[Any, ...]) -> Iterator[Any]:
+    """The expressions under a path in tuples, those in a tuple one by one."""
+    if isinstance(node, ast.Tuple):
+        at = path[0] if path else slice(None)
+        inside = node.elts[at if isinstance(at, slice) else slice(at, at + 1 or None)]
+        yield from (part for one in inside for part in _parts(one, path[1:]))
+    elif node is not None and not path:
+        yield node
+
+
+def _uses_inside(asked: Asked, given: list[tuple[Any, Frame]]) -> Iterator[Use]:
+    """What the network itself does with what it gives: it works out the loss. A name that a loop gives something else holds that."""
+    for node, frame in given:
+        flow = frame.flow
+        reaching = [one for one in flow.reaching(node) if one.kind == "assign"]
+        looped = [(one, set(flow.loops(one.statement))) for one in reaching]
+        for made, around in looped:
+            at = flow.order[made.statement]
+            if not any(flow.order[one.statement] > at and loops - around for one, loops in looped):
+                uses = _uses_of(asked, made, frame)
+                yield from (one for one in uses if frame in one.frame.around and one.role not in _KEPT)
+
+
+def _uses_of(asked: Asked, made: Definition, frame: Frame, first: bool = False) -> Iterator[Use]:
+    """What is done with what a name is given: not with the loss in it, nor in the next round of a loop, where the name has been given more."""
+    flow, at = frame.flow, frame.flow.order[made.statement]
+    for node in flow.uses_of(made):
+        if flow.order[flow.statement_of(node)] > at and not _is_loss_of(flow.parents[node], first):
+            yield from consumers(asked.evaluator, node, frame, "storage")
+
+
+def _widths_of(asked: Asked, node: Any, frame: Frame) -> Iterator[int | None]:
+    """How many numbers the layers give that make what a network of the project gives, where nothing else does."""
+    evaluator = asked.evaluator
+    made = [one.value for one in frame.flow.reaching(node)] if isinstance(node, ast.Name) else [node]
+    for one in made:
+        layer = evaluator.value_of(one.func, frame) if isinstance(one, ast.Call) else UNKNOWN
+        row = evaluator.calling.made_by(layer)
+        if row is None or row.size == "loss":
+            return
+        for call, where in layer.calls:
+            width = argument(call, 1, "out_features")
+            const = evaluator.value_of(width, where).const if width is not None else None
+            yield const if isinstance(const, int) else None
+
+
+def _scores_what_it_embeds(evaluator: Evaluator, network: Value, depth: int = 3) -> bool:
+    """Whether a network, or a part of it, has as many scores as embeddings: those of a vocabulary."""
+    init = evaluator.constructed(network, network.ref) if isinstance(network.ref, Class) else None
+    if init is None or not depth:
+        return False
+    calls = init.flow.calls
+    rows = [argument(one, 0, "num_embeddings") for one in calls.get("Embedding", ())]
+    widths = [argument(one, 1, "out_features") for one in calls.get("Linear", ())]
+    spelled, scores = ({ast.unparse(one) for one in several if one is not None} for several in (rows, widths))
+    parts = (evaluator.definition(one, init) for one in init.flow.definitions_of("assign") if "." in one.key)
+    return not spelled.isdisjoint(scores) or any(
+        one.kind == "module" and _scores_what_it_embeds(evaluator, one, depth - 1) for one in parts
+    )
 
 
 def _saved(asked: Asked, late: _Late) -> Iterator[Answer]:
@@ -309,11 +388,20 @@ def _saved(asked: Asked, late: _Late) -> Iterator[Answer]:
         saves = _loss(asked, use)
         if saves == "input":
             yield refuted(Question.BACKWARD, "the loss saves what it is given for its backward", use.node)
+        if _is_layer(asked, use):
+            yield refuted(Question.BACKWARD, "a layer saves what it is given for its backward", use.node)
         keeps = use.role == "computed" and (use.row is None or use.row.graph == "keeps")
         if not saves and (use.role == "given" or keeps):
             clause = "whether the loss itself keeps them for its backward is not in sight"
             yield left_open(Question.BACKWARD, clause)
             return
+
+
+def _is_layer(asked: Asked, use: Use) -> bool:
+    """Whether a layer with weights is given the scores."""
+    func = asked.evaluator.value_of(use.node.func, use.frame) if use.role == "given" else UNKNOWN
+    row = asked.evaluator.calling.made_by(func) if func.kind == "module" else None
+    return row is not None and row.weights not in ("", "none")
 
 
 # -- report
@@ -329,9 +417,10 @@ def _report(asked: Asked, late: _Late) -> Report:
         else "42 % of an evaluation's peak, 1.16 GiB against 683 MiB for a 4-layer language model; H200, torch 2.11"
     )
     end = f"deleted on line {late.freed[0].lineno}, after the peak" if late.freed else "rebound"
+    what = f"{names} {are} used here for the last time" if late.is_read else f"{names} {are} read by nothing"
     return Report(
         late.last,
-        f"{names} {are} used here for the last time but {stay} alive through {'backward' if by_backward else 'the next forward'}",
+        f"{what} but {stay} alive through {'backward' if by_backward else 'the next forward'}",
         f"a large output by its use, and nothing reads it again before its name is {end}",
         Cost("the output's own bytes, at the peak", figure),
         repair=lambda: _repair(asked, late),

@@ -4,9 +4,11 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from gpulint.analysis.asked import Asked
 from gpulint.analysis.evaluate.consumers import consumers_of_definition
+from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.calls import done_within
 from gpulint.analysis.queries.reached import reached
@@ -15,10 +17,6 @@ from gpulint.answers import Answer, Question, left_open, proven, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Insert, Repair, Replace, Report, Rule
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
-    from gpulint.analysis.evaluate.frames import Frame
 
 _MEMORY: Final = "out of memory"  # an event of the table, and what torch says
 _CLEANS: Final = {"empties cache": "empties the cache", "collects": "collects garbage"}

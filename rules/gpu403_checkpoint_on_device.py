@@ -3,16 +3,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from gpulint.analysis.queries.lifetime import lets_go, step_while_bound, unseen_step_while_bound
+from gpulint.analysis.queries.calls import leading_to
+from gpulint.analysis.queries.lifetime import is_last_of_module, lets_go, step_while_bound
 from gpulint.analysis.queries.loads import (
     Load,
     Loaded,
     Optimizer,
     Restored,
     checkpoint_matters,
-    files_around,
     loaded,
     loads,
     made_elsewhere,
@@ -31,16 +31,18 @@ if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.project.file import File
 
+_CALLERS: Final = 12  # functions that lead to a load
+
 
 class CheckpointOnDevice(Rule):
     """
     ## What it does
     Finds `torch.load` of a training checkpoint without `map_location`, with a CUDA device as such, or with a place that is None
-    wherever there is CUDA. Only what ends in `load_state_dict` is reported, under whatever name and in whatever function it gets
-    there, and only where a network of the program goes to a GPU.
+    wherever there is CUDA. Only what ends in `load_state_dict`, or is copied tensor by tensor into weights, is reported, under whatever name
+    and in whatever function it gets there, and only where a network of the program goes to a GPU.
 
-    Without a doubt it tells of a checkpoint that a name, an attribute or a list keeps while steps run, here or in a caller, and that
-    is large: the weights of a network that is seen to have ten million, or those of a smaller one with an optimizer's state, which
+    Without a doubt it tells of a checkpoint that a name, an attribute or a list keeps while steps run, here, in a caller, or in a function that
+    is handed to a library, or that a name of a script's own module keeps beside a network on the GPU, and that is large: the weights of a network that is seen to have ten million, or those of a smaller one with an optimizer's state, which
     is twice as much; and of one that each of several processes brings back to the same GPU. That its tensors were on a GPU it takes
     from what the program saves, or from the entries of the file. Most others are small, or are let go of before training begins:
     of 110 findings of this rule, read in repositories that nobody had seen before, 20 were worth mending.
@@ -86,7 +88,7 @@ class CheckpointOnDevice(Rule):
     ```
 
     ## Fix safety
-    Safe where all that is loaded goes into `load_state_dict`, which copies to the device of the model, or is a number.
+    Safe where all that is loaded goes into `load_state_dict` or `copy_`, which copy to the device of the model, or is a number.
     Unsafe otherwise: what reads a tensor of the checkpoint gets it on the CPU; and where a class of the program has a
     `load_state_dict` of its own, which may keep what it is given. Nothing is offered where a condition chooses the place.
     """
@@ -134,7 +136,8 @@ def _answers(asked: Asked, load: Load, what: Loaded) -> Iterator[Answer]:
     elsewhere = made_elsewhere(asked.evaluator, load)
     if elsewhere is not None:
         yield refuted(Question.DEVICE, "the file is not one that a training has written", elsewhere)
-    program: Iterable[File] = files_around(asked.evaluator, load.frame.function)
+    around = leading_to(asked.evaluator, load.frame.function, _CALLERS)
+    program: Iterable[File] = dict.fromkeys(one.file for one in around)
     if matters:
         program = asked.program.searched("state_dict", asked.file)
     as_they_are, from_host = saved_states(asked.evaluator, program)
@@ -166,18 +169,20 @@ def _held(asked: Asked, what: Loaded) -> Answer:
                 return proven(Question.OUTLIVES, f"`{definition.key}` keeps it as long as the object lives")
             gone = refuted(Question.OUTLIVES, f"`{definition.key}` lets go of it again", let_go)
             continue
-        event = step_while_bound(asked.steps, definition, frame)
-        networks = (one.value for one in what.networks if event is None)
-        unseen = (unseen_step_while_bound(asked.evaluator, definition, frame, one) for one in networks)
-        at = event.node if event is not None else next((one for one in unseen if one is not None), None)
+        networks = [one.value for one in what.networks]
+        at = step_while_bound(asked.steps, asked.evaluator, definition, frame, networks)
         if at is not None:
             clause = f"`{definition.key}` keeps it while steps run"
             return proven(Question.OUTLIVES, clause, at, asked.path_of(at))
-        deleted = any(one.kind == "delete" for one in frame.flow.definitions[definition.key])
-        if function.is_module and what.optimizers and what.networks and not deleted:
+        to_run = what.optimizers or any(_is_moved(asked, one) for one in what.networks)
+        if networks and to_run and is_last_of_module(definition, frame):
             clause = f"`{definition.key}` of the module keeps it as long as the program runs"
             return proven(Question.OUTLIVES, clause)
     return gone or left_open(Question.OUTLIVES, "no step is seen to run before it is let go of")
+
+
+def _is_moved(asked: Asked, one: Restored) -> bool:
+    return moved_anywhere(asked.evaluator, one.owner, one.frame).how == "moved"
 
 
 def _placed(asked: Asked, load: Load, what: Loaded, matters: bool, saved: bool) -> Iterator[Answer]:
@@ -185,8 +190,8 @@ def _placed(asked: Asked, load: Load, what: Loaded, matters: bool, saved: bool) 
     found = []
     for one in what.networks:
         name = ast.unparse(one.owner)
-        before = placed(asked.evaluator, one.owner, one.use.frame)
-        after = moved_anywhere(asked.evaluator, one.owner, one.use.frame)
+        before = placed(asked.evaluator, one.owner, one.frame)
+        after = moved_anywhere(asked.evaluator, one.owner, one.frame)
         found.append((name, before if before.device != "?" else after, after))
     there = [name for name, _, after in found if after.device == "cuda"]
     moved = [name for name, _, after in found if after.how == "moved" and after.device == "?"]
@@ -236,8 +241,8 @@ def _is_part(asked: Asked, one: Restored) -> bool:
     """Whether what is restored is an attribute of a network: `net.base`."""
     if not isinstance(one.owner, ast.Attribute) or one.owner.attr == "module":
         return False
-    base = asked.evaluator.value_of(one.owner.value, one.use.frame)
-    return base.kind == "module" and ast.unparse(one.owner.value) != one.use.frame.function.self_name
+    base = asked.evaluator.value_of(one.owner.value, one.frame)
+    return base.kind == "module" and ast.unparse(one.owner.value) != one.frame.function.self_name
 
 
 def _report(asked: Asked, load: Load, what: Loaded, answers: tuple[Answer, ...]) -> Report:

@@ -31,9 +31,9 @@ _LEAVES = (ast.Break, ast.Return, ast.Raise)
 class SnapshotOnDevice(Rule):
     """
     ## What it does
-    Finds copies of a model's weights that are kept on the GPU: `copy.deepcopy(model.state_dict())`, or a dict of
-    clones. Copies whose entries the program reads one by one, as averages of weights do, are not reported, but for a list that
-    gets one more in each round. It also says where `best = model.state_dict()`, or a list of them, is taken for a copy and put back into
+    Finds copies of a model's weights that are kept on the GPU: `copy.deepcopy(model.state_dict())`, or a dict or list of
+    clones, of the state dict or of the parameters, which are put back at once or by `copy_` one by one. Copies whose entries the program computes
+    with, as averages of weights do, are not reported, but for a list that gets one more in each round. It also says where `best = model.state_dict()`, or a list of them, is taken for a copy and put back into
     the same model, or saved after the loop that trains on: that dict shows the weights of every later moment, so what is loaded or
     saved are the last ones. This is an error: the program computes something else than it says.
 
@@ -98,7 +98,10 @@ class SnapshotOnDevice(Rule):
     name = "snapshot-on-device"
     severity = Severity.WARNING
     runtime_claim = Claim("growth", device_only=True)
-    triggers = ((b"state_dict()", b"deepcopy"), (b"deepcopy", b"clone()", b"load_state_dict", b"save("))
+    triggers = (
+        (b"state_dict()", b"deepcopy", b"parameters"),
+        (b"deepcopy", b"clone()", b"load_state_dict", b"save("),
+    )
     doubts = True
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
@@ -145,7 +148,7 @@ def _of_copy(asked: Asked, copy: Copy, what: Fate) -> Iterator[Answer]:
 
 def _seen(copy: Copy) -> Iterator[Answer]:
     """What leaves it open whether a state dict is a network's."""
-    if copy.network.kind != "module":
+    if copy.network.kind not in ("module", "parameters"):
         yield left_open(Question.TENSOR, f"what `{ast.unparse(copy.source)}` is, the code does not show")
     yield from (left_open(Question.TENSOR, one.clause) for one in copy.network.assumptions)
 
@@ -180,9 +183,10 @@ def _lasts(asked: Asked, copy: Copy, what: Fate) -> Iterator[Answer]:
         together = all(flow.blocks[flow.statement_of(one.node)] is block for one in own)
         if together and not _works_between(asked, copy, last):
             yield refuted(Question.OUTLIVES, "it is used right after, and waits for nothing")
-        deleted = [one.node for one in own if one.role == "deleted"]
-        if together and deleted and block.is_rounds:
-            yield left_open(Question.OUTLIVES, "it lives for one step, and is needed at once", deleted[0])
+        ends = (*(one for one in own if one.role == "deleted"), *what.loaded)
+        rates = {one.rate for one in asked.multiplicity.of(copy.node, copy.frame)}
+        if rates == {"step"} and any(set(flow.loops(copy.node)) <= set(flow.loops(one.node)) for one in ends):
+            yield left_open(Question.OUTLIVES, "it lives for one step, and is needed at once", ends[0].node)
     if not what.uses and isinstance(statement, ast.Assign):
         yield left_open(Question.READS, "nothing is seen to read it")
     if not flow.loops(copy.node) and _after_training(flow, statement) and not what.kept:
@@ -234,21 +238,16 @@ def _on_device(asked: Asked, copy: Copy) -> Answer:
     where = placed(asked.evaluator, copy.source, copy.frame)
     name = ast.unparse(copy.source)
     if where.device == "host":
-        return refuted(Question.DEVICE, f"`{name}` is on the host then", _here(asked, where.at))
+        return refuted(Question.DEVICE, f"`{name}` is on the host then", where.at, asked.path_of(where.at))
     if where.device == "cuda":
-        return proven(Question.DEVICE, f"`{name}` is on the GPU", _here(asked, where.at))
+        return proven(Question.DEVICE, f"`{name}` is on the GPU", where.at, asked.path_of(where.at))
     if where.how == "moved":
         clause = f"`{name}` is moved to a device, which the code does not name"
-        return minor(Question.DEVICE, clause, _here(asked, where.at))
+        return minor(Question.DEVICE, clause, where.at, asked.path_of(where.at))
     if copy.frame.function.cls is not None or copy.frame.function.parent is not None:
         clause = f"`{name}` is given from outside, and whether it is on a GPU by then is not shown"
         return left_open(Question.DEVICE, clause)
     return refuted(Question.DEVICE, f"nothing shows that `{name}` is on a GPU")
-
-
-def _here(asked: Asked, node: Any) -> Any:
-    """A node of this file; None of others."""
-    return node if any(node in one.flow.parents for one in (asked.file.body, *asked.file.functions)) else None
 
 
 def _of_alias(asked: Asked, copy: Copy, what: Fate) -> Iterator[Answer]:

@@ -4,8 +4,10 @@ import ast
 from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from gpulint.analysis.asked import Asked
+from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.frames import Frame, given_for
 from gpulint.analysis.evaluate.weights import SMALL, weight
 from gpulint.analysis.project.file import Class, Function
@@ -16,10 +18,6 @@ from gpulint.answers import Answer, Question, minor, proven, refuted, until_refu
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Insert, RelatedNode, Remove, Repair, Report, Rule
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
-    from gpulint.analysis.domain.values import Value
 
 _EMPTIES: Final = "empties cache"
 _OF_DELETED: Final = Cost(
@@ -113,8 +111,7 @@ def _does(asked: Asked, statement: ast.stmt, frame: Frame) -> str:
         return ""
     target = asked.evaluator.value_of(call.func, frame).ref
     if isinstance(target, Function) and not arguments(call) and target is not frame.function:
-        inner = asked.root(target)
-        return _EMPTIES if _only_cleans(asked, inner) else ""
+        return _EMPTIES if _only_cleans(asked, asked.root(target)) else ""
     row = asked.evaluator.row_of(call, frame)
     return row.does if row is not None else ""
 

@@ -4,20 +4,18 @@ import ast
 from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gpulint.analysis.asked import Asked
+from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.queries.calls import done_within
 from gpulint.analysis.queries.reached import reached
+from gpulint.analysis.queries.steps import Event
 from gpulint.analysis.syntax.nodes import LOOPS
 from gpulint.answers import Question, proven
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import AddImport, Change, Claimed, Cost, Insert, Repair, Report, Rule
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
-    from gpulint.analysis.evaluate.frames import Frame
-    from gpulint.analysis.queries.steps import Event
 
 _EMPTIES = ("empties cache",)
 
@@ -114,12 +112,14 @@ def _last_phase(asked: Asked, loop: Any, frame: Frame, events: list[Event]) -> t
     what, trained = "", False
     for statement in loop.body:
         inside = list(ast.walk(statement))
+        calls = (one for one in inside if isinstance(one, ast.Call))
+        called = (asked.evaluator.value_of(one.func, frame).ref for one in calls)
         works = {phases[one] for one in inside if one in phases and not _is_last(one, loop, frame)}
         if "train" in works:
             trained, end, what = True, None, ""
         elif trained and works:
             end, what = statement, "validation"
-        elif trained and any(isinstance(one, ast.Call) and _saves(asked, one, frame) for one in inside):
+        elif trained and "torch.save" in called:
             end, what = statement, what or "checkpoint"
     return end, what
 
@@ -136,11 +136,6 @@ def _is_phase(asked: Asked, event: Event, loop: Any, frame: Frame) -> bool:
     if event.work == "train":
         return event.within or bool(inner)
     return event.over_data or any(not asked.steps.is_over_parts(one, frame) for one in inner)
-
-
-def _saves(asked: Asked, call: ast.Call, frame: Frame) -> bool:
-    target: object = asked.evaluator.value_of(call.func, frame).ref
-    return target == "torch.save"
 
 
 def _report(asked: Asked, end: ast.stmt, what: str) -> Report:
@@ -160,10 +155,6 @@ def _repair(asked: Asked, end: ast.stmt) -> Repair | None:
     from gpulint.fix.nodes import statement
 
     empty, module = asked.torch_name("cuda.empty_cache", end)
-    changes: tuple[Change, ...] = (
-        Insert(asked.line(end), statement("gc.collect()")),
-        Insert(asked.line(end), statement(f"{empty}()")),
-        AddImport("gc"),
-        *([AddImport(module)] if module else []),
-    )
+    calls = (Insert(asked.line(end), statement(one)) for one in ("gc.collect()", f"{empty}()"))
+    changes: tuple[Change, ...] = (*calls, AddImport("gc"), *([AddImport(module)] if module else []))
     return Repair("safe", "collect garbage and empty the cache here", changes) if empty else None

@@ -4,26 +4,22 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from gpulint.analysis.evaluate.consumers import goes_backward_by
+from gpulint.analysis.asked import Asked
+from gpulint.analysis.domain.values import Device
+from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.effects import effects_before, place_of, since_made
 from gpulint.analysis.queries.loads import assigns, weights_matter
 from gpulint.analysis.queries.networks.placed import placed
+from gpulint.analysis.queries.networks.stepped import trains_in
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import arguments, called_on, key_of, keyword
 from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, RelatedNode, Remove, Repair, Replace, Report, Rule
-
-if TYPE_CHECKING:
-    import libcst as cst
-
-    from gpulint.analysis.asked import Asked
-    from gpulint.analysis.domain.values import Device
-    from gpulint.analysis.evaluate.frames import Frame
 
 _CHANGES: Final = frozenset({"moves", "narrows"})
 
@@ -167,8 +163,7 @@ def _answers(asked: Asked, late: _Late) -> Iterator[Answer]:
                 yield refuted(Question.SIZE, why, use.node, asked.path_of(use.node))
         yield from _was_wide(asked, made, where)
     yield weights_matter(evaluator, network, "the network", Verdict.REFUTED)
-    trains = any(event.work == "train" for one in asked.file.parts for event in asked.steps.of(one))
-    if trains or any(goes_backward_by(evaluator, one) for one in asked.file.functions):
+    if trains_in(asked.steps, evaluator, asked.file):
         why = "what the training takes later may be more than the network takes here"
         yield left_open(Question.TRAINED, why)
     if late.is_conditional:
@@ -226,9 +221,9 @@ def _repair(asked: Asked, late: _Late, chain: bool) -> Repair | None:
     return Repair.unless(_why_unsafe(asked, late), "cast it before it is moved", changes)
 
 
-def _on(call: Any, base: Any) -> cst.BaseExpression:
+def _on(call: Any, base: Any) -> Any:
     """The same method of another object."""
-    return call.with_changes(func=call.func.with_changes(value=base))  # type: ignore[no-any-return]
+    return call.with_changes(func=call.func.with_changes(value=base))
 
 
 def _why_unsafe(asked: Asked, late: _Late) -> str:

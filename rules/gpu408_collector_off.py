@@ -3,19 +3,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gpulint.analysis.evaluate.consumers import goes_backward_by
+from gpulint.analysis.asked import Asked
+from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.queries.calls import calls_doing
+from gpulint.analysis.queries.networks.stepped import trains_in
 from gpulint.analysis.queries.reached import reached
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Remove, Repair, Report, Rule
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
-    from gpulint.analysis.evaluate.frames import Frame
 
 
 class CollectorOff(Rule):
@@ -91,10 +89,7 @@ def _answers(asked: Asked, call: ast.Call, frame: Frame) -> Iterator[Answer]:
         yield refuted(Question.MEANT, "the program collects when it wants to", decides)
     if any(one.work == "train" and one.loops and not one.within for one in asked.steps.of(frame.function)):
         yield proven(Question.REACHED, "the loop beside it trains, and nothing in it collects")
-    elif any(
-        goes_backward_by(asked.evaluator, one) or any(event.work == "train" for event in asked.steps.of(one))
-        for one in (asked.file.body, *asked.file.functions)
-    ):
+    elif trains_in(asked.steps, asked.evaluator, asked.file):
         yield left_open(Question.REACHED, "whether the training collects in between is not in sight")
     else:
         yield refuted(Question.REPEATS, "nothing trains in this file")

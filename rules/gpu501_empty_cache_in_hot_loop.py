@@ -1,20 +1,34 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from gpulint.rules._hot import Habit, HotCall, HotRule
 
-from gpulint.rules._hot import Habit, HotCall, claims
-
+from gpulint.analysis.asked import Asked
 from gpulint.analysis.queries.intended import imported
 from gpulint.claims import Claim
-from gpulint.findings import Severity
-from gpulint.rule import Claimed, Cost, Rule
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
+from gpulint.rule import Cost
 
 
-class EmptyCacheInHotLoop(Rule):
+def _kept(asked: Asked, made: HotCall) -> str:
+    """A library that takes memory of the same card beside torch."""
+    library, by = imported(asked.evaluator, asked.file, "device-libraries")
+    clause = f"`{library}` takes memory of the same GPU, which torch's cache would keep from it"
+    return "" if by is None else clause
+
+
+_HABIT = Habit(
+    "empties cache",
+    "frees nothing the program holds and slows it down",
+    "the next step takes the same memory from the driver again; allocated memory and its peak stay as they are",
+    Cost(
+        "time in every step, and no memory gained",
+        "1.11 times the step time of a 4-layer language model, 1.1 times that of a 16-layer MLP; H200, torch 2.11",
+    ),
+    slowdown=1.11,
+    kept=_kept,
+)
+
+
+class EmptyCacheInHotLoop(HotRule):
     """
     ## What it does
     Finds `torch.cuda.empty_cache()` called in every step of a training loop. In every so many steps,
@@ -71,31 +85,7 @@ class EmptyCacheInHotLoop(Rule):
 
     code = "GPU501"
     name = "empty-cache-in-hot-loop"
-    severity = Severity.WARNING
     runtime_claim = Claim("time", ("torch.cuda.empty_cache",), device_only=True)
-    doubts = True
+    habits = (_HABIT,)
     # The call may stand in a helper of another file: then only the step is here.
     triggers = ((b"empty_cache", b"backward", b".step("),)
-
-    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
-        yield from claims(asked, _HABIT)
-
-
-def _kept(asked: Asked, made: HotCall) -> str:
-    """A library that takes memory of the same card beside torch."""
-    library, by = imported(asked.evaluator, asked.file, "device-libraries")
-    clause = f"`{library}` takes memory of the same GPU, which torch's cache would keep from it"
-    return "" if by is None else clause
-
-
-_HABIT = Habit(
-    "empties cache",
-    "frees nothing the program holds and slows it down",
-    "the next step takes the same memory from the driver again; allocated memory and its peak stay as they are",
-    Cost(
-        "time in every step, and no memory gained",
-        "1.11 times the step time of a 4-layer language model, 1.1 times that of a 16-layer MLP; H200, torch 2.11",
-    ),
-    slowdown=1.11,
-    kept=_kept,
-)

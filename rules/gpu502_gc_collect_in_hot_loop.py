@@ -1,21 +1,45 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
 
-from gpulint.rules._hot import Habit, HotCall, claims
+from gpulint.rules._hot import Habit, HotCall, HotRule
 
+from gpulint.analysis.asked import Asked
 from gpulint.analysis.queries.calls import calls_doing
 from gpulint.answers import Answer, Question, refuted
 from gpulint.claims import Claim
-from gpulint.findings import Severity
-from gpulint.rule import Claimed, Cost, Rule
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
+from gpulint.rule import Cost
 
 
-class GcCollectInHotLoop(Rule):
+def _meant(asked: Asked, made: HotCall) -> Iterator[Answer]:
+    """That the collector is kept from running by itself: then somebody has to call it now and then."""
+    told = next(calls_doing(asked.evaluator, made.frame.function.file, _STEERS), None)
+    if told is not None and made.every != 1:
+        yield refuted(Question.MEANT, "the collector is kept from running by itself", told[0])
+
+
+def _kept(asked: Asked, made: HotCall) -> str:
+    if "create_graph" in asked.file.words or any(calls_doing(asked.evaluator, asked.file, _STEERS)):
+        return "something here makes reference cycles, or has the collector wait"
+    return ""
+
+
+_STEERS = ("stops collecting", "sets collector")
+_HABIT = Habit(
+    "collects",
+    "walks all objects of the process",
+    "tensors are freed with their last reference; only reference cycles wait for the collector",
+    Cost(
+        "time in every step, the more of it the more objects there are",
+        "2.2 times the step time of a 4-layer language model, 22 times that of a 16-layer MLP; H200, torch 2.11",
+    ),
+    slowdown=2.2,
+    meant=_meant,
+    kept=_kept,
+)
+
+
+class GcCollectInHotLoop(HotRule):
     """
     ## What it does
     Finds `gc.collect()` called in every step of a training loop. In every so many steps, `if i % 50 == 0`, it is a
@@ -73,43 +97,11 @@ class GcCollectInHotLoop(Rule):
 
     code = "GPU502"
     name = "gc-collect-in-hot-loop"
-    severity = Severity.WARNING
     runtime_claim = Claim("time", ("gc.collect",))
-    doubts = True
+    habits = (_HABIT,)
     # The call may stand in a helper of another file: then only the step is here.
     triggers = (
         (b"collect", b"backward", b".step("),
         (b"gc", b"backward", b".step("),
         (b"torch", b"lightning"),
     )
-
-    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
-        yield from claims(asked, _HABIT)
-
-
-def _meant(asked: Asked, made: HotCall) -> Iterator[Answer]:
-    """That the collector is kept from running by itself: then somebody has to call it now and then."""
-    told = next(calls_doing(asked.evaluator, made.frame.function.file, _STEERS), None)
-    if told is not None and made.every != 1:
-        yield refuted(Question.MEANT, "the collector is kept from running by itself", told[0])
-
-
-def _kept(asked: Asked, made: HotCall) -> str:
-    if "create_graph" in asked.file.words or any(calls_doing(asked.evaluator, asked.file, _STEERS)):
-        return "something here makes reference cycles, or has the collector wait"
-    return ""
-
-
-_STEERS = ("stops collecting", "sets collector")
-_HABIT = Habit(
-    "collects",
-    "walks all objects of the process",
-    "tensors are freed with their last reference; only reference cycles wait for the collector",
-    Cost(
-        "time in every step, the more of it the more objects there are",
-        "2.2 times the step time of a 4-layer language model, 22 times that of a 16-layer MLP; H200, torch 2.11",
-    ),
-    slowdown=2.2,
-    meant=_meant,
-    kept=_kept,
-)

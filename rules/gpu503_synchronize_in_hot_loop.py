@@ -1,24 +1,71 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
 
-from gpulint.rules._hot import Habit, HotCall, claims
+from gpulint.rules._hot import Habit, HotCall, HotRule
 
+from gpulint.analysis.asked import Asked
 from gpulint.analysis.domain.values import UNKNOWN
 from gpulint.analysis.evaluate.weights import SMALL, weight
 from gpulint.analysis.queries.waits import waits
 from gpulint.analysis.syntax.nodes import argument
 from gpulint.answers import Answer, Question, minor, refuted
 from gpulint.claims import Claim
-from gpulint.findings import Severity
-from gpulint.rule import Claimed, Cost, Rule
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
+from gpulint.rule import Cost
 
 
-class SynchronizeInHotLoop(Rule):
+def _meant(asked: Asked, made: HotCall) -> Iterator[Answer]:
+    return waits(asked.evaluator, asked.steps, made.call, made.frame, made.repeats)
+
+
+def _kept(asked: Asked, made: HotCall) -> str:
+    """Whoever calls it from out of sight may measure what runs here."""
+    outer = made.repeats.frame or made.frame
+    seen = outer.function.is_module or asked.evaluator.callers(outer.function)
+    return "" if seen else "a caller that is not seen may read a clock after it"
+
+
+def _meant_to_save(asked: Asked, made: HotCall) -> Iterator[Answer]:
+    """Only what is saved in every step is more than whoever reads it may want."""
+    if made.every != 1:
+        yield refuted(Question.MEANT, "somebody has chosen how often it is saved")
+    given = argument(made.call, 0, "obj")
+    saved = asked.evaluator.value_of(given, made.frame) if given is not None else UNKNOWN
+    entries = [one for _, one in saved.parts or ()] if saved.kind == "dict" else [saved]
+    weights = [one for one in entries if one.kind in ("module", "state")]
+    if not weights:
+        yield refuted(Question.SIZE, "no weights of a network are seen in what it saves")
+    if sum(weight(asked.evaluator, one).least for one in weights) < SMALL:
+        yield minor(Question.SIZE, "how large what is saved is, the code does not say")
+
+
+_SAVING = Habit(
+    "saves",
+    "has the training wait until all weights are copied to the host and written",
+    "only the last of them is read, or those of every so many steps: save once a phase, or every so many steps",
+    Cost(
+        "time in every step, the more of it the larger the network is",
+        "336 ms a step instead of 20.5 ms for a 4-layer language model on a local disk; H200, torch 2.11",
+    ),
+    slowdown=16.4,
+    meant=_meant_to_save,
+    kept=lambda asked, made: "what reads the file may want each of them",
+)
+_HABIT = Habit(
+    "synchronizes",
+    "makes the host wait and frees nothing",
+    "the host cannot prepare the next step while the GPU works on this one",
+    Cost(
+        "time in every step: what the host could have prepared meanwhile",
+        "25.7 ms a step instead of 20.5 ms where the host works that much longer; H200, torch 2.11",
+    ),
+    slowdown=1.25,
+    meant=_meant,
+    kept=_kept,
+)
+
+
+class SynchronizeInHotLoop(HotRule):
     """
     ## What it does
     Finds `torch.cuda.synchronize()` in every step of a training or inference loop that measures no time and uses no
@@ -76,63 +123,7 @@ class SynchronizeInHotLoop(Rule):
 
     code = "GPU503"
     name = "synchronize-in-hot-loop"
-    severity = Severity.WARNING
     runtime_claim = Claim("time", ("torch.cuda.synchronize", "torch.save"), device_only=True)
-    doubts = True
+    habits = (_HABIT, _SAVING)
     # The call may stand in a helper of another file: then only the step is here.
     triggers = ((b"synchronize", b"save", b"backward", b".step("), (b"cuda", b"torch", b"lightning"))
-
-    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
-        yield from claims(asked, _HABIT)
-        yield from claims(asked, _SAVING)
-
-
-def _meant(asked: Asked, made: HotCall) -> Iterator[Answer]:
-    return waits(asked.evaluator, asked.steps, made.call, made.frame, made.repeats)
-
-
-def _kept(asked: Asked, made: HotCall) -> str:
-    """Whoever calls it from out of sight may measure what runs here."""
-    outer = made.repeats.frame or made.frame
-    seen = outer.function.is_module or asked.evaluator.callers(outer.function)
-    return "" if seen else "a caller that is not seen may read a clock after it"
-
-
-def _meant_to_save(asked: Asked, made: HotCall) -> Iterator[Answer]:
-    """Only what is saved in every step is more than whoever reads it may want."""
-    if made.every != 1:
-        yield refuted(Question.MEANT, "somebody has chosen how often it is saved")
-    given = argument(made.call, 0, "obj")
-    saved = asked.evaluator.value_of(given, made.frame) if given is not None else UNKNOWN
-    entries = [one for _, one in saved.parts or ()] if saved.kind == "dict" else [saved]
-    weights = [one for one in entries if one.kind in ("module", "state")]
-    if not weights:
-        yield refuted(Question.SIZE, "no weights of a network are seen in what it saves")
-    if sum(weight(asked.evaluator, one).least for one in weights) < SMALL:
-        yield minor(Question.SIZE, "how large what is saved is, the code does not say")
-
-
-_SAVING = Habit(
-    "saves",
-    "has the training wait until all weights are copied to the host and written",
-    "only the last of them is read, or those of every so many steps: save once a phase, or every so many steps",
-    Cost(
-        "time in every step, the more of it the larger the network is",
-        "336 ms a step instead of 20.5 ms for a 4-layer language model on a local disk; H200, torch 2.11",
-    ),
-    slowdown=16.4,
-    meant=_meant_to_save,
-    kept=lambda asked, made: "what reads the file may want each of them",
-)
-_HABIT = Habit(
-    "synchronizes",
-    "makes the host wait and frees nothing",
-    "the host cannot prepare the next step while the GPU works on this one",
-    Cost(
-        "time in every step: what the host could have prepared meanwhile",
-        "25.7 ms a step instead of 20.5 ms where the host works that much longer; H200, torch 2.11",
-    ),
-    slowdown=1.25,
-    meant=_meant,
-    kept=_kept,
-)

@@ -1,18 +1,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpulint.rules._settings import setting_claims
 
+from gpulint.analysis.asked import Asked
 from gpulint.analysis.models.allocator import option_names, split_size
 from gpulint.analysis.project.requirements import newest_torch
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Rule, SettingProblem
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
 
 _EXPANDABLE_SINCE = (2, 1)
 

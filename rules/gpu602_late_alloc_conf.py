@@ -4,8 +4,9 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gpulint.analysis.asked import Asked
 from gpulint.analysis.models.allocator import option_names
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.settings import VISIBLE, Setting, processes_from, settings, started_before
@@ -13,9 +14,6 @@ from gpulint.answers import Answer, Question, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, RelatedNode, Report, Rule
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
 
 
 class LateAllocConf(Rule):

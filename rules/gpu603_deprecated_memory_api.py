@@ -3,22 +3,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from gpulint.analysis.asked import Asked
+from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.models.table import Renamed
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.project.requirements import newest_torch, oldest_torch, version_of
+from gpulint.analysis.syntax.flow import Definition, Flow
 from gpulint.analysis.syntax.nodes import dotted, last_name
 from gpulint.answers import Answer, Question, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Option, Repair, Replace, Report, Rule
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
-    from gpulint.analysis.evaluate.frames import Frame
-    from gpulint.analysis.syntax.flow import Definition, Flow
-
 
 # A torch older than this is not asked about.
 _EVERYWHERE: Final = (1, 10)
@@ -125,10 +122,8 @@ def _answers(asked: Asked, node: Any, frame: Frame, now: Renamed, old: str) -> I
     if _may_be_missing(frame.flow, node) or _has_newer(asked, node, frame, now):
         yield refuted(Question.MEANT, "the version of torch decides which name is used")
     home, bound = _bound(asked, frame.function, dotted(getattr(node, "func", node)) or "")
-    others = (one for one in bound if one.value != "torch")
-    if len({one.value for one in bound}) > 1 or any(
-        _may_be_missing(home.flow, one.statement) for one in others
-    ):
+    missing = any(_may_be_missing(home.flow, one.statement) for one in bound if one.value != "torch")
+    if missing or len({one.value for one in bound}) > 1:
         yield refuted(Question.MEANT, "where the name comes from is decided by what there is to import")
     yield proven(Question.READS, "the old name warns at every call")
 

@@ -2,18 +2,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpulint.rules._settings import setting_claims
 
+from gpulint.analysis.asked import Asked
 from gpulint.analysis.models.allocator import BadOption, bad_options, option_names
 from gpulint.analysis.project.requirements import version_of
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Option, Rule, SettingProblem
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
 
 
 class UnknownAllocOption(Rule):

@@ -3,8 +3,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gpulint.analysis.asked import Asked
+from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.queries.before import first_before
 from gpulint.analysis.queries.processes import by_every_process, tells_processes_apart
 from gpulint.analysis.queries.reached import reached
@@ -14,10 +16,6 @@ from gpulint.answers import Answer, Question, left_open, proven, refuted, until_
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Insert, RelatedNode, Remove, Repair, Report, Rule
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
-    from gpulint.analysis.evaluate.frames import Frame
 
 
 class LateSetDevice(Rule):
@@ -126,9 +124,8 @@ def _is_over_nccl(asked: Asked) -> bool:
     made = asked.file.calls_named("init_process_group")
     given = ((argument(call, 0, "backend"), asked.root(function)) for function, call in made)
     values = (asked.evaluator.value_of(one, frame) for one, frame in given if one is not None)
-    return any(one.const == "nccl" for one in values) and not any(
-        keyword(call, "device_id") for _, call in made
-    )
+    told = any(keyword(call, "device_id") for _, call in made)
+    return not told and any(one.const == "nccl" for one in values)
 
 
 def _answers(asked: Asked, call: ast.Call, frame: Frame, first: ast.Call, where: Frame) -> Iterator[Answer]:
@@ -171,8 +168,7 @@ def _repair(asked: Asked, call: ast.Call, first: ast.Call, frame: Frame) -> Repa
     flow = frame.flow
     statement, before = flow.statement_of(call), flow.statement_of(first)
     alone = isinstance(statement, ast.Expr) and statement.value is call
-    needed = [one for part in ast.walk(call) if isinstance(part, ast.Name) for one in flow.reaching(part)]
-    late = any(flow.order.get(one.statement, -1) >= flow.order[before] for one in needed)
+    late = any(flow.order.get(one.statement, -1) >= flow.order[before] for one in flow.bound_in(call))
     if not alone or late or flow.blocks[statement] is not flow.blocks[before]:
         return None
     why = "what is made between the two is on the rank's own card then"

@@ -96,16 +96,16 @@ FLOORS: dict[str, set[str]] = {
 
 # The most lines of code, comments and docstrings left out, that a room of the engine may have: they only go down.
 BUDGETS = {
-    ANALYSIS: 145,
-    f"{ANALYSIS}.syntax": 700,
-    f"{ANALYSIS}.project": 649,
+    ANALYSIS: 139,
+    f"{ANALYSIS}.syntax": 691,
+    f"{ANALYSIS}.project": 642,
     f"{ANALYSIS}.domain": 136,
-    f"{ANALYSIS}.evaluate": 3_023,
-    f"{ANALYSIS}.models": 234,
-    f"{ANALYSIS}.queries": 4_750,
-    RULES: 6_296,
+    f"{ANALYSIS}.evaluate": 3_015,
+    f"{ANALYSIS}.models": 229,
+    f"{ANALYSIS}.queries": 4_691,
+    RULES: 6_248,
 }
-MOST_OF_READING = 15_927  # all of them together; 16,000 is the aim
+MOST_OF_READING = 15_791  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 

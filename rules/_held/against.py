@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from gpulint.rules._held.cuts import Cut, is_summand, is_whole
 
+from gpulint.analysis.asked import Asked
 from gpulint.analysis.domain.values import in_text_order
 from gpulint.analysis.evaluate.consumers import ANY, Use, consumers
+from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.queries.grad_mode import grad_mode
+from gpulint.analysis.queries.outcome import place_in
 from gpulint.analysis.queries.stores.graph_state import backwards
 from gpulint.analysis.queries.stores.shown import shown
 from gpulint.analysis.queries.stores.stores import Owner, Store, graph_in
 from gpulint.answers import Answer, confidence_of, doubts_of
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
-    from gpulint.analysis.evaluate.frames import Frame
 
 _OUT_OF_SIGHT: Final = frozenset({"given", "too much", "called", "optimized", "copied"})
 
@@ -45,11 +44,9 @@ def against(
         within = {where.function for one in ran for where in one.frame.around}  # which run the backwards
         kept_by_others = owner is None or owner.kind not in ("local", "outer")
         elsewhere = kept_by_others and cut.frame.function not in within
-        why = (
-            _wanted(consumers(asked.evaluator, cut.node, cut.frame, "graph"), holder, within)
-            or _unseen_reader(asked, cut, owner, holder)
-            or (f"whoever reads `{holder}` may train on it" if elsewhere else "")
-        )
+        uses = consumers(asked.evaluator, cut.node, cut.frame, "graph")
+        why = _wanted(uses, holder, within) or _unseen_reader(asked, cut, owner, holder)
+        why = why or (f"whoever reads `{holder}` may train on it" if elsewhere else "")
         if why:
             return why
     return ""
@@ -107,8 +104,7 @@ def _comes_after(freed: Iterable[Use], cut: Cut) -> bool:
     flow = cut.frame.flow
     own = flow.order.get(flow.statement_of(cut.node), -1)
     for one in freed:
-        places = ((one.node, one.frame), *one.frame.chain())
-        at = next((node for node, frame in places if frame.function is cut.frame.function), None)
+        at = place_in(cut.frame.function, one.node, one.frame)
         if at is None or flow.order.get(flow.statement_of(at), own) >= own:
             return False
     return True
@@ -136,8 +132,7 @@ def _is_always(freed: Iterable[Use], cut: Cut, store: Store) -> bool:
 
 
 def _conditions(node: Any, frame: Frame) -> set[tuple[str, bool]]:
-    places = ((node, frame), *frame.chain())
-    conditions = (one for at, where in places for one in where.flow.conditions(at))
+    conditions = (one for at, where in frame.leading_to(node) for one in where.flow.conditions(at))
     return {(ast.unparse(test), wanted) for test, wanted in conditions}
 
 

@@ -6,12 +6,14 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gpulint.rules._forwards import in_eval_mode
 from gpulint.rules._held.against import read_by
-from gpulint.rules._held.report import Held, calls_of, in_eval_mode, report
+from gpulint.rules._held.report import Held, calls_of, report
 
-from gpulint.analysis.domain.values import in_text_order
+from gpulint.analysis.asked import Asked
+from gpulint.analysis.domain.values import Value, in_text_order
 from gpulint.analysis.evaluate.consumers import Use, consumers, goes_backward_by
 from gpulint.analysis.evaluate.frames import Frame, settled
 from gpulint.analysis.project.file import Class, Function
@@ -25,7 +27,13 @@ from gpulint.analysis.queries.networks.trained import frozen
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.stores.emptied import emptied
-from gpulint.analysis.queries.stores.graph_state import backwards, graph_state, made_backward, runs_within
+from gpulint.analysis.queries.stores.graph_state import (
+    GraphState,
+    backwards,
+    graph_state,
+    made_backward,
+    runs_within,
+)
 from gpulint.analysis.queries.stores.stores import (
     Owner,
     Round,
@@ -43,16 +51,19 @@ from gpulint.analysis.queries.stores.stores import (
     stores,
 )
 from gpulint.analysis.syntax.nodes import arguments, key_of
-from gpulint.answers import Question, confidence_of, doubts_of, left_open, proven, refuted, until_refuted
-from gpulint.claims import Claim
+from gpulint.answers import (
+    Answer,
+    Question,
+    confidence_of,
+    doubts_of,
+    left_open,
+    proven,
+    refuted,
+    until_refuted,
+)
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Rule
 
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
-    from gpulint.analysis.domain.values import Value
-    from gpulint.analysis.queries.stores.graph_state import GraphState
-    from gpulint.answers import Answer
 _MODES = frozenset({"evaluates", "trains"})
 _MOST_DOUBTS = 2  # of more things that are taken for so nothing is told
 _MANY_SLOTS = 1_000  # as good as no bound
@@ -64,7 +75,6 @@ class HeldRule(Rule):
     """A rule that tells a part of what they find together."""
 
     severity = Severity.WARNING
-    runtime_claim = Claim("drift")
     doubts = True
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
@@ -168,7 +178,7 @@ def _runs_in(function: Function, use: Use) -> bool:
 
 def _in_loop(function: Function, use: Use) -> bool:
     """Whether a use runs in a loop of a function, or of what it calls for that."""
-    places = [(use.node, use.frame), *use.frame.chain()]
+    places = use.frame.leading_to(use.node)
     own = [at for at, (_, where) in enumerate(places) if where.function is function]
     return any(where.flow.loops(node) for node, where in places[: own[0] + 1 if own else 1])
 
@@ -424,12 +434,10 @@ def _is_gone_through(asked: Asked, node: Any, store: Store, value: Value) -> boo
 def _repeats(asked: Asked, store: Store, owner: Owner, origins: set[Any]) -> Iterator[Answer]:
     many = [one for one in owner.rounds if not _is_of_one_step(asked, store, one)]
     own = set(store.frame.around)
-    fresh = [
-        one
-        for one in many
-        for node, frame in origins
-        if runs_within(node, frame, one) or (frame in own and one.frame not in own)  # a caller's rounds
-    ]
+    made_here = any(frame in own for _, frame in origins)
+    of_caller = [one for one in many if made_here and one.frame not in own]
+    inside = [one for one in many if any(runs_within(node, frame, one) for node, frame in origins)]
+    fresh = [one for one in many if one in inside or one in of_caller]
     if not fresh:
         yield from _by_calls(asked, owner)
     gone = emptied(asked.evaluator, asked.multiplicity, owner) if owner.kind != "local" else None
@@ -454,8 +462,7 @@ def _is_of_networks(one: Round, origins: set[Any]) -> bool:
     flow = one.frame.flow
     own = [node for node, frame in origins if frame is one.frame and one.loop in flow.loops(node)]
     for node in own:
-        names = (part for part in ast.walk(node.func) if isinstance(part, ast.Name) and part in flow.parents)
-        bound = [found for name in names for found in flow.reaching(name) if found.kind == "loop"]
+        bound = [found for found in flow.bound_in(node.func) if found.kind == "loop"]
         if all(_loop_of(flow, found) is not one.loop for found in bound):
             return False
     return bool(own)

@@ -5,16 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from gpulint.analysis.asked import Asked
 from gpulint.analysis.evaluate.consumers import consumers
+from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.stores.stores import Store, graph_in
 from gpulint.analysis.syntax.nodes import arguments, called_on, key_of
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
-    from gpulint.analysis.evaluate.frames import Frame
 
 _SUMS: Final = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 
@@ -34,8 +32,7 @@ def cuts(asked: Asked, store: Store, at: Any) -> tuple[Cut, ...]:
         container = store.container if store.container is not store.value else None
         return tuple(_with_graph(asked, whole, frame, container))
     call, frame = list(store.frame.chain())[-1]
-    given = arguments(call)
-    found = [cut for one in given for cut in _with_graph(asked, one, frame, None)]
+    found = [cut for one in arguments(call) for cut in _with_graph(asked, one, frame, None)]
     return tuple(one for one in found if _gets_to(asked, one, store))
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gpulint.analysis.asked import Asked
 from gpulint.rule import Repair, Replace
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
 
 
 def by_methods(asked: Asked, places: Iterable[Any], methods: tuple[str, ...], what: str, why: str) -> Repair:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from gpulint.analysis.asked import Asked
+from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.queries.stores.stores import Owner, Store
 from gpulint.analysis.syntax.nodes import key_of, last_name
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
-    from gpulint.analysis.evaluate.frames import Frame
 
 _SINKS: Final = frozenset(
     "len print float int round str format repr add_scalar add_scalars log set_postfix info debug warning error write".split()
@@ -86,6 +84,4 @@ def _takes(asked: Asked, node: Any, store: Store, seen: set[str]) -> bool:
 
 def _takes_numbers(asked: Asked, call: ast.Call, frame: Frame) -> bool:
     full = asked.evaluator.value_of(call.func, frame).full_name
-    if full.startswith("torch"):
-        return False
-    return full.startswith(_NUMERIC) or last_name(call.func) in _SINKS
+    return not full.startswith("torch") and (full.startswith(_NUMERIC) or last_name(call.func) in _SINKS)

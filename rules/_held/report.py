@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gpulint.rules._forwards import in_eval_mode
 from gpulint.rules._held.against import against, is_read_after, is_under_no_grad_fix
 from gpulint.rules._held.averages import CHAIN, WEIGHTS
 from gpulint.rules._held.cuts import Cut, cuts, is_summand, starts
 from gpulint.rules._held.mended import by_methods
 from gpulint.rules._held.readers import takes_numbers
 
-from gpulint.analysis.queries.networks.forwards import forward_of
-from gpulint.analysis.queries.networks.module_mode import module_mode
+from gpulint.analysis.asked import Asked
+from gpulint.analysis.domain.values import Value
+from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.queries.networks.runs import is_of_module
 from gpulint.analysis.queries.stores.graph_state import GraphState, backwards
 from gpulint.analysis.queries.stores.shown import Shown, shown
@@ -22,11 +24,6 @@ from gpulint.analysis.syntax.nodes import COMPREHENSIONS, key_of, last_name
 from gpulint.answers import Answer, Question, Verdict, doubts_of
 from gpulint.findings import Severity
 from gpulint.rule import Cost, RelatedNode, Repair, Report
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
-    from gpulint.analysis.domain.values import Value
-    from gpulint.analysis.evaluate.frames import Frame
 
 _LIVE = Cost(
     "every activation behind it, for each iteration",
@@ -235,13 +232,6 @@ def _counts_all(loop: Any) -> bool:
     return any(isinstance(one, ast.Call) and last_name(one.func) == "len" for one in given)
 
 
-def in_eval_mode(asked: Asked, origins: set[tuple[Any, Frame]]) -> bool:
-    """Whether a network behind what some calls made is in eval mode."""
-    runs = (forward_of(asked.evaluator, node, frame) for node, frame in origins)
-    known = (one for one in runs if one is not None)
-    return any(module_mode(asked.evaluator, one.expression, one.frame).mode == "eval" for one in known)
-
-
 def calls_of(held: tuple[Value, ...]) -> set[tuple[Any, Frame]]:
     """The calls, with their frames, that made the graphs of values."""
     return {one for value in held for one in value.calls}
@@ -277,9 +267,8 @@ def _repair(asked: Asked, told: Held, found: tuple[Cut, ...], style: str) -> Rep
 
 def _replaced(asked: Asked, found: tuple[Cut, ...], methods: tuple[str, ...], why: str) -> Repair:
     call = "".join(f".{one}()" for one in methods)
-    return by_methods(
-        asked, (one.node for one in found), methods, f"hold the value without its graph: `{call}`", why
-    )
+    what = f"hold the value without its graph: `{call}`"
+    return by_methods(asked, (one.node for one in found), methods, what, why)
 
 
 def _of_average(asked: Asked, told: Held, found: tuple[Cut, ...]) -> Repair | None:

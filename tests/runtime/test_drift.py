@@ -254,6 +254,15 @@ def test_a_figure_that_was_not_measured_has_no_trend():
     assert [trend.figure for trend in found] == ["allocated"]
 
 
+def test_what_rises_at_equal_distances_leaks_where_an_address_is_taken_again():
+    alive = at((1, 4, 10, 11, 17), 2048)  # of every third step, on an H200: what is kept of the eighth seems to be of another
+    kept = [2048 * ((step + 1) // 3) for step in range(STEPS + 1)]
+    found = drift.judge(births(alive, series=kept), EVERY, "train")
+    assert (found.status, found.reason) == ("leak", "survivors at regular intervals, about every 3 stretches")
+    kept[9] -= 2048  # it was let go of, once
+    assert status(births(alive, series=kept)) == "occasional"
+
+
 def test_a_regular_leak_seen_in_uneven_stretches():
     """Readings now and then: some stretches cover one step, some several."""
     edges = [0, 1, 2, 3, 6, 8, 9, 10, 11, 12, 13, 15, 16, 17, 18, 20]

@@ -106,6 +106,11 @@ class Value:
         return in_text_order(made)
 
     @property
+    def inside(self) -> tuple[Value, ...]:
+        """What is in it, as far as its parts are known: of a dict under whatever key."""
+        return tuple(one[1] if isinstance(one, tuple) else one for one in self.parts or ())
+
+    @property
     def is_moved(self) -> bool:
         """Whether it is on a GPU, whatever it is: most likely a tensor."""
         return self.kind == "unknown" and self.device == "cuda"
@@ -124,7 +129,6 @@ TEXT: Final = Value("text")
 
 # Kinds that say more than others, where ways differ: what may be None is what it is else.
 _LEAST: Final = "bottom none unknown number text context library".split()
-_SAYS_LEAST: Final = {kind: at for at, kind in enumerate(_LEAST)}
 
 
 def in_text_order(origins: Iterable[Any]) -> list[Any]:
@@ -151,10 +155,8 @@ def join(values: Iterable[Value]) -> Value:
 
 
 def _joined(a: Value, b: Value) -> Value:
-    if a is b or b.kind == "bottom":
-        return a
-    if a.kind == "bottom":
-        return b
+    if a is b or "bottom" in (a.kind, b.kind):
+        return a if b.kind == "bottom" else b
     first, second = (a, b) if _says(a) >= _says(b) else (b, a)
     same = a.kind == b.kind
     if second.kind == "none":
@@ -197,4 +199,4 @@ def _joined_parts(a: Value, b: Value) -> tuple[Any, ...] | None:
 
 
 def _says(value: Value) -> int:
-    return _SAYS_LEAST.get(value.kind, len(_SAYS_LEAST) + value.graph)
+    return _LEAST.index(value.kind) if value.kind in _LEAST else len(_LEAST) + value.graph

@@ -54,8 +54,7 @@ class Calling:
             found = self._method(base, func.attr, node, frame)
             if found is not None:
                 return found
-        target = self._evaluator.value_of(func, frame)
-        return self.of(target, node, frame)
+        return self.of(self._evaluator.value_of(func, frame), node, frame)
 
     def of(self, target: Value, node: ast.Call, frame: Frame) -> Value:
         """What calling a value gives."""
@@ -73,9 +72,8 @@ class Calling:
         if row is not None:
             base = self.all_given(node, frame) if row.gives in _BY_GIVEN else UNKNOWN
             return self._by_row(row, base, node, frame)
-        if (
-            kind == "tensor" and target.assumptions
-        ):  # nobody calls one: what was taken to give it has made what gives one
+        # nobody calls one: what was taken to give it has made what gives one
+        if kind == "tensor" and target.assumptions:
             return target.but(kind="unknown", graph=Graph.MAY, origins=frozenset({(node, frame)}))
         return self._unseen(node, frame, UNKNOWN if target.full_name else target)
 
@@ -138,7 +136,8 @@ class Calling:
         row = self.made_by(target)
         given = self.all_given(node, frame)
         if row is not None and row.weights == "none":
-            size: Size = "scalar" if row.size == "loss" and self._reduces(target) else given.size
+            reduces = all(not isinstance(made, ast.Call) or _reduction(made) for made, _ in target.origins)
+            size: Size = "scalar" if row.size == "loss" and reduces else given.size
             found = Value("tensor", given.graph, given.device, size, UNSET, given.origins)
             return found.assuming(*given.assumptions)
         off = self._evaluator.grad_is_off(node, frame)
@@ -148,10 +147,6 @@ class Calling:
         on_gpu = any(one.device == "cuda" and one.kind in ("tensor", "unknown") for one in values)
         device: Device = "cuda" if on_gpu else "?"
         return Value("tensor", graph, device, "batch", origins=origins, assumptions=target.assumptions)
-
-    def _reduces(self, target: Value) -> bool:
-        """Whether a loss gives one number."""
-        return all(not isinstance(node, ast.Call) or _reduction(node) for node, _ in target.origins)
 
     def made_by(self, target: Value) -> Row | None:
         """The row of the library's constructor that made a network, where one did: of several, one with weights before one without."""
@@ -178,8 +173,7 @@ class Calling:
         if kind == "module":
             return self._of_module(base, name, node, frame)
         if kind == "class" and name == "apply" and self._is_operation(base.ref):
-            given = self.all_given(node, frame)
-            return given.but(kind="tensor", const=UNSET, parts=None, size="batch")
+            return self.all_given(node, frame).but(kind="tensor", const=UNSET, parts=None, size="batch")
         if kind == "library" and isinstance(base.ref, str):
             row = self._evaluator.table.own("class.methods", name)
             if row is not None and base.ref.rpartition(".")[2][:1].isupper():
@@ -615,11 +609,8 @@ class Calling:
         a key what goes by another one is not, nor is at a number of a display what stands elsewhere in it."""
         many = all(len(getattr(node, "elts", ())) > 1 for node, _ in value.origins)
         key = index if isinstance(index, str) or (isinstance(index, int) and many) else None
-        return (
-            join(self._stored_in(origin, key) for origin in in_text_order(value.origins))
-            if value.origins
-            else UNKNOWN
-        )
+        found = (self._stored_in(origin, key) for origin in in_text_order(value.origins))
+        return join(found) if value.origins else UNKNOWN
 
     @remembering(BOTTOM)
     def _stored_in(self, origin: tuple[Any, Frame | None], key: str | int | None) -> Value:

@@ -513,11 +513,12 @@ class _Worklist:
                 self.into_function(method, node, call, frame, path, of_class)
             if methods:
                 return
-            if base.kind in ("tensor", "parameter") and self.track != "object":
+            of_tensors = self.evaluator.table.method("tensor", func.attr) or Row()
+            is_tensor = base.kind in ("tensor", "parameter") and self.track != "object"
+            if is_tensor or of_tensors.does == "copies into":
                 if func.attr[-1:] == "_" and self.track == "graph":
                     # what it is added to has its graph from then on
                     self.definitions(call, frame, path, ("inplace",))
-                of_tensors = self.evaluator.table.method("tensor", func.attr) or Row()
                 self.by_row(of_tensors, node, call, frame, path, func.attr)
                 return
             row = self.evaluator.table.own(base.kind, func.attr)
@@ -599,8 +600,8 @@ class _Worklist:
     def by_row(self, row: Row, node: Any, call: ast.Call, frame: Frame, path: Path, name: str) -> None:
         """What a row of the table makes of the value."""
         does = row.does
-        if does == "copies into" and (path[:1] == (PARAMETERS,) or self.track == "storage"):
-            self.use("reads", call, frame, path, name)
+        if does == "copies into" and (path[:1] == (PARAMETERS,) or self.track != "graph"):
+            self.use("reads", call, frame, path, name, row=row)
         elif does in ("backward", "differentiates", "step"):
             # a step is given a closure, or a loss that it goes back through
             self.use("backward", call, frame, path, name, row=row)

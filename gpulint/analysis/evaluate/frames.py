@@ -68,6 +68,10 @@ class Frame:
         """The frame itself, and those of the calls that it is of, the outermost last."""
         return [self, *(frame for _, frame in self.chain())]
 
+    def leading_to(self, node: Any) -> list[tuple[Any, Frame]]:
+        """A node in it, and the calls that lead there, the outermost last, each with its frame."""
+        return [(node, self), *self.chain()]
+
     def chain(self) -> Iterator[tuple[Any, Frame]]:
         """The call that this frame is of, and those further out, each with the frame that it stands in."""
         frame = self

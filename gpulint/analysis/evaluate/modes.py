@@ -89,8 +89,7 @@ class Modes:
 
     def of_context(self, node: Any, frame: Frame) -> str | None:
         """What a context does to grad: `on`, `off`; None where it leaves it, or may."""
-        value = self._evaluator.value_of(node, frame)
-        return self.of_value(value, node, frame)
+        return self.of_value(self._evaluator.value_of(node, frame), node, frame)
 
     def of_value(self, value: Value, node: Any, frame: Frame) -> str | None:
         """The same of a value; `open` where it is not seen what it does."""

@@ -160,9 +160,7 @@ def _of_class(evaluator: Evaluator, cls: Class, node: ast.Call, frame: Frame, de
     summed = _together(found)
     # than by a layer in an attribute
     by_others = any(method.words & _ADDING for method in cls.methods.values())
-    if summed.is_none and (by_others or not plain):
-        return Weight(0, False)
-    return summed
+    return Weight(0, False) if summed.is_none and (by_others or not plain) else summed
 
 
 def _helpers(evaluator: Evaluator, init: Function) -> list[Function]:

@@ -104,11 +104,8 @@ class SplitSize:
 
     @property
     def measured(self) -> str:
-        size, other = (
-            (137, "`expandable_segments:True` alone")
-            if self.expandable
-            else (106, "`expandable_segments:True`")
-        )
+        size = 137 if self.expandable else 106
+        other = "`expandable_segments:True` alone" if self.expandable else "`expandable_segments:True`"
         return (
             f"{size} GiB reserved where {other} took 6.4 GiB, for batches of varying length; H200, torch 2.11"
         )
@@ -171,22 +168,20 @@ _LEAST_MB: Final = {"max_split_size_mb": 20, "max_non_split_rounding_mb": 20, "l
 def _bad_divisions(key: str, value: str) -> BadOption | None:
     """One number, or `[256:1,512:2,>:4]`, of powers of two; 0 switches off, in the list only."""
     if not value.startswith("["):
-        right = value.isdecimal() and _is_power_of_two(int(value))
+        right = _is_power_of_two(value)
         return None if right else BadOption(f"`{key}:{value}`: torch takes a power of two", "")
     if not value.endswith("]"):
         what = f"`{key}:{value}`: the bracket is not closed"
         return BadOption(what, "torch stops with an internal assertion")
     for part in value[1:-1].split(","):
         bound, _, number = (piece.strip() for piece in part.partition(":"))
-        numbers = [] if bound == ">" else [bound]
-        if not all(one.isdecimal() and _is_power_of_two(int(one)) for one in numbers) or not (
-            number.isdecimal() and (number == "0" or _is_power_of_two(int(number)))
-        ):
+        if not (bound == ">" or _is_power_of_two(bound)) or not (number == "0" or _is_power_of_two(number)):
             return BadOption(f"`{part}` in `{key}`: torch takes a power of two for both, or `>` and one", "")
     return None
 
 
-def _is_power_of_two(number: int) -> bool:
+def _is_power_of_two(text: str) -> bool:
+    number = int(text) if text.isdecimal() else 0
     return number > 0 and not number & (number - 1)
 
 

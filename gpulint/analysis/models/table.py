@@ -10,7 +10,7 @@ A row of a data file says it of several names at once::
 
 Columns: `graph`: `keeps` it (a result that gradients flow through), `cuts` it, or gives what has `none`; `gives`: the kind of the
 result, `receiver` where it is the same object, `argument` where it is the first argument; `view`: the result shares its storage;
-`reads`: the value becomes numbers on the host; `device`: of the result; `size`: of the result, `more` where one number becomes several; `does`: the event that it is, `takes form` where the arguments
+`reads`: the value becomes numbers on the host; `device`: of the result; `size`: of the result, `more` where one number becomes several, `few` of them for each token; `does`: the event that it is, `takes form` where the arguments
 give no more than a shape, a type or places, `sized by values` where the host has to wait for how large the result is, `encodes` of a constructor where the methods of what it makes give arrays without a graph;
 `saves` of a loss: what it keeps for its backward; `fills` of what makes a tensor, or fills it: with numbers that are `alike` on every
 device, or that it `draws`, and `of sizes` where it does with none if it is given no more than sizes; `weights` of a constructor: whether what it makes is `none`, `small` or `large`; `sizes`: of how many of its first

@@ -165,11 +165,8 @@ class Project:
             return [(path, raw) for path, raw in typed if wanted in raw]
         if word not in self._with_word:
             one_by_one = len(self._with_word) < _SCANNED or _WORD.fullmatch(wanted) is None
-            self._with_word[word] = (
-                [(path, raw) for path, raw in files if wanted in raw]
-                if one_by_one
-                else [files[position] for position in self._index().get(wanted, ())]
-            )
+            likely = files if one_by_one else [files[position] for position in self._index().get(wanted, ())]
+            self._with_word[word] = [(path, raw) for path, raw in likely if wanted in raw]
         return self._with_word[word]
 
     def _index(self) -> dict[bytes, list[int]]:

@@ -83,8 +83,7 @@ def _requirements(project: Sources | None, filename: str) -> list[str]:
     """`>=2.2,<3`, `^1.13`: the bounds that the project's files set to torch."""
     if project is None:
         return []
-    texts = project.beside(filename, _FILES)
-    found = [one for text in texts for one in _TORCH.findall(text)]
+    found = [one for text in project.beside(filename, _FILES) for one in _TORCH.findall(text)]
     # `torch = "1.13.1"` is that version alone; `torch = "^1.13"` says its bound
     return [bound or (f"=={one}" if one[:1].isdigit() else one) for bound, one in found]
 
@@ -109,8 +108,5 @@ def _highest(requirement: str) -> tuple[int, int] | None:
 
 def _lowest(requirement: str) -> tuple[int, int] | None:
     """(2, 2) of `>=2.2,<3`; None of `<3` and `!=2.1`."""
-    for part in requirement.split(","):
-        found = _BOUND.match(part.strip())
-        if found is not None:
-            return int(found[2]), int(found[3] or 0)
-    return None
+    found = (_BOUND.match(part.strip()) for part in requirement.split(","))
+    return next(((int(one[2]), int(one[3] or 0)) for one in found if one is not None), None)

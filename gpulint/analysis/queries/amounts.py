@@ -59,9 +59,8 @@ def amounts_of(evaluator: Evaluator, made: Iterable[tuple[Any, Frame | None]]) -
     """The same of a graph that these calls have made: of the forward that leaves least open."""
     calls = [(node, where) for node, where in made if isinstance(node, ast.Call) and where is not None]
     calls.sort(key=lambda one: (one[0].lineno, one[0].col_offset, one[0].end_col_offset or 0))
-    found = [
-        tuple(amounts(evaluator, run)) for node, where in calls for run in runs_of(evaluator, node, where)
-    ]
+    several = (run for one in calls for run in runs_of(evaluator, *one))
+    found = [tuple(amounts(evaluator, run)) for run in several]
     unseen = (minor(Question.SIZE, "how much the graph has saved is not seen"),)
     yield from min(found, key=least_open, default=unseen)
 
@@ -144,16 +143,14 @@ def _is_one_sample(evaluator: Evaluator, node: Any, frame: Frame, depth: int = 4
         first = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
         return isinstance(first, ast.Constant) and first.value is None
     made = frame.flow.reaching(node) if isinstance(node, ast.Name) and depth else ()
-    return bool(made) and all(
-        one.kind == "assign" and not one.path and _is_one_sample(evaluator, one.value, frame, depth - 1)
-        for one in made
-    )
+    given = [one.value for one in made if one.kind == "assign" and not one.path]
+    known = 0 < len(made) == len(given)
+    return known and all(_is_one_sample(evaluator, one, frame, depth - 1) for one in given)
 
 
 def is_tried_out(evaluator: Evaluator, run: Run) -> bool:
     """Whether all that a run is given is made up for its shape: zeros, ones, and what is as good."""
-    given = arguments(run.inner)
-    made = [filled(evaluator, one, run.where) for one in given]
+    made = [filled(evaluator, one, run.where) for one in arguments(run.inner)]
     even = ("alike", "draws evenly")
     return bool(made) and all(one is not None and not one.data and one.how in even for one in made)
 
@@ -191,6 +188,5 @@ def of_device(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
     given = [evaluator.value_of(one, run.where) for one in run.inner.args if not isinstance(one, ast.Starred)]
     if any(one.device == "cuda" for one in given) or goes_backward_by(evaluator, run.frame.function):
         return  # a framework sees to it, or what is on a GPU goes through no network that is not
-    where = moved_anywhere(evaluator, run.named, run.where)
-    if where.device == "host":
+    if moved_anywhere(evaluator, run.named, run.where).device == "host":
         yield left_open(Question.DEVICE, "nothing moves the network to a GPU")

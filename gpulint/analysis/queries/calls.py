@@ -53,9 +53,8 @@ def leading_to(evaluator: Evaluator, function: Function, most: float = inf) -> l
     found = [function]
     for one in found:  # grows while it is gone through
         callers = evaluator.callers(one) if len(found) < most else ()
-        found += [
-            other for other in dict.fromkeys(site.frame.function for site in callers) if other not in found
-        ]
+        above = dict.fromkeys(site.frame.function for site in callers)
+        found += [other for other in above if other not in found]
     return found
 
 
@@ -128,9 +127,7 @@ def done_within(
     return remembered(frame.memo, key, None, lambda: _done(evaluator, frame, does, loop, depth))  # type: ignore[no-any-return]
 
 
-def _done(
-    evaluator: Evaluator, frame: Frame, does: Collection[str], loop: Any, depth: int
-) -> ast.expr | None:
+def _done(evaluator: Evaluator, frame: Frame, does: Collection[str], loop: Any, depth: int) -> Any:
     flow = frame.flow
     says = depth or frame.function.words & evaluator.table.doing(does)
     for call in flow.every_call if says else ():

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from gpulint.analysis.domain.values import Value
-from gpulint.analysis.evaluate.consumers import Use, consumers
+from gpulint.analysis.evaluate.consumers import ANY, Use, consumers
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import File, Function
-from gpulint.analysis.queries.loads import is_saved
-from gpulint.analysis.syntax.nodes import arguments, called_on, key_of, last_name
+from gpulint.analysis.queries.loads import is_saved, restores
+from gpulint.analysis.syntax.nodes import arguments, called_on, key_of, last_name, names_in
 
 What = Literal["deepcopy", "clone", "network", "alias"]
 # What is done to a network that is not run by it; a moving average writes into its parameters.
@@ -21,6 +21,7 @@ _NEUTRAL = frozenset(
     "state_dict load_state_dict keys copy eval train to cuda cpu float half requires_grad_ parameters named_parameters buffers named_buffers "
     "zero_grad items values get".split()
 )
+_HOLDING = frozenset({"bound", "stored", "dropped", "deleted", "tested", "returned"})
 _LOOKS = frozenset("len print str repr isinstance bool type id format Compare".split())
 
 
@@ -40,7 +41,7 @@ class Copy:
 def copies(evaluator: Evaluator, file: File) -> Iterator[Copy]:
     """The copies of weights that a file makes, and the state dicts that it keeps."""
     for function in (file.body, *file.functions):
-        if function.words & {"state_dict", "deepcopy"}:
+        if function.words & {"state_dict", "deepcopy", "clone"}:
             yield from _in_function(evaluator, function)
 
 
@@ -64,11 +65,16 @@ def _in_function(evaluator: Evaluator, function: Function) -> Iterator[Copy]:
         if state is None:
             continue
         network = evaluator.value_of(state.func.value, frame)
-        comprehension = _cloning(flow, call)
-        if comprehension is not None:
-            yield Copy("clone", comprehension[0], state.func.value, frame, network, state, comprehension[1])
-        elif not _is_argument(flow, call):
+        if not _is_argument(flow, call):
             yield Copy("alias", call, state.func.value, frame, network, state)
+    for whole in flow.of_kind(ast.DictComp, ast.ListComp) if "clone" in flow.calls else ():
+        through, cloned = whole.generators[0].iter, _cloned(whole)
+        weights = called_on(through, "items", "values") or through
+        if cloned is not None:
+            source = called_on(weights, "state_dict", "parameters", "named_parameters") or weights
+            network = evaluator.value_of(source, frame)
+            if network.kind in (("parameters", "state") if source is weights else ("module", "unknown")):
+                yield Copy("clone", whole, source, frame, network, weights, cloned)
 
 
 def _state_dict(evaluator: Evaluator, node: Any, frame: Frame) -> Any:
@@ -79,21 +85,13 @@ def _state_dict(evaluator: Evaluator, node: Any, frame: Frame) -> Any:
     return node if evaluator.value_of(network, frame).kind in ("module", "unknown") else None
 
 
-def _cloning(flow: Any, call: ast.Call) -> tuple[Any, Any] | None:
-    """`{k: v.clone() for k, v in network.state_dict().items()}` around the call: the comprehension, and what is cloned."""
-    above = flow.parents.get(call)
-    outer = flow.parents.get(above)
-    generator = flow.parents.get(outer)
-    whole = flow.parents.get(generator)
-    if not isinstance(above, ast.Attribute) or above.attr != "items" or not isinstance(whole, ast.DictComp):
-        return None
-    cloned = called_on(whole.value, "clone")
-    if cloned is None or whole.value.args:  # type: ignore[attr-defined]
-        return None
-    inner = cloned
+def _cloned(whole: ast.DictComp | ast.ListComp) -> Any:
+    """What is cloned for each round of a comprehension, the name of its loop: `v` of `{k: v.clone() for k, v in …}`; None where more is done."""
+    made = whole.elt if isinstance(whole, ast.ListComp) else whole.value
+    cloned = inner = called_on(called_on(made, "detach") or made, "clone")
     while on := called_on(inner, "detach") or (getattr(inner, "attr", "") == "data" and inner.value):
         inner = on
-    return (whole, cloned) if isinstance(inner, ast.Name) else None
+    return cloned if isinstance(inner, ast.Name) else None
 
 
 def _is_argument(flow: Any, node: Any) -> bool:
@@ -123,14 +121,24 @@ def fate(evaluator: Evaluator, copy: Copy) -> Fate:
     uses = tuple(consumers(evaluator, copy.node, copy.frame, "object"))
     read = next((one for one in uses if _needs_it_there(one)), None)
     loaded = tuple(one for one in uses if _loads_into_network(evaluator, one))
+    if copy.what == "clone" and (back := _put_back(evaluator, copy)):
+        read, loaded = None, (*loaded, *back)
     saved = tuple(one for one in uses if is_saved(one))
     kept = tuple(one for one in uses if one.role == "stored")
-    known = {id(one) for one in (*loaded, *saved)}
+    known = {id(one) for one in (*loaded, *saved, *filter(restores, uses))}
     away = [one for one in uses if id(one) not in known and one.name.rpartition(".")[2] not in _LOOKS]
     unseen = next((one for one in away if one.role in ("given", "too much", "copied", "reads")), None)
     many = any(_piles_up(copy, one) for one in kept)
     returned = next((one for one in uses if one.role == "returned"), None)
     return Fate(uses, read, loaded, saved, kept, unseen, many, returned)
+
+
+def _put_back(evaluator: Evaluator, copy: Copy) -> list[Use]:
+    """Where the clones are copied back one by one, and nothing else is done with any of them; empty where more is."""
+    uses = consumers(evaluator, copy.node, copy.frame, "storage", (ANY,))
+    back = [one for one in uses if restores(one)]
+    rest = (one for one in uses if one not in back and one.role not in _HOLDING)
+    return back if not any(rest) else []
 
 
 def _loads_into_network(evaluator: Evaluator, use: Use) -> bool:
@@ -149,13 +157,13 @@ def _piles_up(copy: Copy, use: Use) -> bool:
     if not loops or use.frame is not copy.frame:
         return bool(loops)
     target = getattr(loops[0], "target", None)
-    rounds = _names_in(target) if target is not None else set()
-    if rounds & _names_in(copy.source):
+    rounds = names_in(target) if target is not None else set()
+    if rounds & names_in(copy.source):
         return False  # one of each network
     statement = flow.statement_of(use.node)
     if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
         index = statement.targets[0].slice
-        if any(isinstance(one, ast.Mod) for one in ast.walk(index)) or not rounds & _names_in(index):
+        if any(isinstance(one, ast.Mod) for one in ast.walk(index)) or not rounds & names_in(index):
             return False
         return not any(flow.calls_on({key_of(statement.targets[0].value)}, "pop", "popitem", "clear"))
     return True
@@ -163,10 +171,10 @@ def _piles_up(copy: Copy, use: Use) -> bool:
 
 def _updates_itself(use: Use) -> bool:
     """Whether weights are read to give them their own next value: `old[key].copy_(old[key] * decay + …)`."""
-    own = _names_in(use.node)
+    own = names_in(use.node)
     calls = (one for one in use.frame.flow.ancestors(use.node) if called_on(one) is not None)
     written = next((called_on(one) for one in calls if last_name(one.func).endswith("_")), None)
-    return written is not None and bool(own & _names_in(written))
+    return written is not None and bool(own & names_in(written))
 
 
 def _needs_it_there(use: Use) -> bool:
@@ -186,8 +194,3 @@ def changed_between(copy: Copy) -> Any:
     at = flow.order.get(flow.statement_of(copy.node), 0)
     given = (one for one in flow.definitions.get(key_of(copy.source) or "", ()) if one.kind == "assign")
     return next((one.node for one in given if flow.order.get(one.statement, 0) > at), None)
-
-
-def _names_in(node: Any) -> set[str]:
-    """The names that an expression reads."""
-    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}

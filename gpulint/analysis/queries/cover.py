@@ -46,8 +46,7 @@ def cover(evaluator: Evaluator, steps: Steps, found: Sequence[Run], whole: bool 
     trains = [one.node for one in steps.of(function) if one.work == "train"]
     doubt = next((why for one in found if (why := _wanted(evaluator, one))), "")
     if whole and not trains and not function.is_module and _may_be_decorated(evaluator, frame, found):
-        strange = _stranger(evaluator, frame, function.node)
-        if not strange:
+        if not _stranger(evaluator, frame, function.node):
             return Cover(True, doubt=doubt)
     loops = [flow.loops(one.call) for one in found]
     shared = [one for one in loops[0] if isinstance(one, LOOPS) and all(one in several for several in loops)]
@@ -114,9 +113,8 @@ def _is_had_by_others(evaluator: Evaluator, use: Use) -> bool:
 
 def _stranger(evaluator: Evaluator, frame: Frame, inside: Any) -> str:
     """A call in a piece of code that is not seen, and is given a tensor, a network or an optimizer: it may go backward itself."""
-    flow = frame.flow
     for call in ast.walk(inside):
-        if not isinstance(call, ast.Call) or call not in flow.parents:
+        if not isinstance(call, ast.Call) or call not in frame.flow.parents:
             continue
         target = evaluator.value_of(call.func, frame)
         if target.kind in ("function", "class", "module", "object"):
@@ -160,12 +158,9 @@ def _may_be_decorated(evaluator: Evaluator, frame: Frame, found: Sequence[Run]) 
 
 def _has_metaclass(evaluator: Evaluator, cls: Class | None) -> bool:
     """Whether a metaclass of the project, or one that is not seen, makes a class: it may read the parameters of its methods."""
-    return any(
-        named.arg == "metaclass" and last_name(named.value) != "ABCMeta"
-        for one in (evaluator.program.lineage(cls) if cls is not None else ())
-        if isinstance(one, Class)
-        for named in one.node.keywords
-    )
+    lineage = evaluator.program.lineage(cls) if cls is not None else ()
+    named = (each for one in lineage if isinstance(one, Class) for each in one.node.keywords)
+    return any(one.arg == "metaclass" and last_name(one.value) != "ABCMeta" for one in named)
 
 
 def _returns_given_graph(evaluator: Evaluator, frame: Frame) -> bool:

@@ -159,11 +159,8 @@ def uses_since_made(evaluator: Evaluator, origin: Any) -> list[Use]:
 
 def gradients_are_read(evaluator: Evaluator, network: Value) -> bool:
     """Whether a program reads the gradients of a network's weights, as who clips them does."""
-    uses = (
-        use
-        for origin in in_text_order(origins_of(evaluator, network))
-        for use in uses_since_made(evaluator, origin)
-    )
+    origins = in_text_order(origins_of(evaluator, network))
+    uses = (use for one in origins for use in uses_since_made(evaluator, one))
     return any(use.path[:1] == (PARAMETERS,) and _OF_GRADIENTS.search(use.name) for use in uses)
 
 

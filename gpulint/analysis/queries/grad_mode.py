@@ -94,10 +94,8 @@ def _is_run_without_grad(evaluator: Evaluator, function: Function) -> bool:
     """Whether a framework calls the method, and switches grad off before."""
     if function.cls is None or function.parent is not None:
         return False
-    bases = (
-        one.rpartition(".")[2] for one in evaluator.program.lineage(function.cls) if isinstance(one, str)
-    )
-    rows = (evaluator.table.own(f"hooks.{one}", function.name) for one in bases)
+    bases = (one for one in evaluator.program.lineage(function.cls) if isinstance(one, str))
+    rows = (evaluator.table.own(f"hooks.{one.rpartition('.')[2]}", function.name) for one in bases)
     row = next(filter(None, rows), None)
     return row is not None and row.mode == "off"
 

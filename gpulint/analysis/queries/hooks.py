@@ -93,9 +93,8 @@ def _function(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Any, 
     value, name = evaluator.value_of(given, frame), last_name(call.func)
     target = evaluator.method(value.ref, "__call__") or value.ref
     made = [(target.node, target)] if isinstance(target, Function) else []
-    made += [
-        (node, where.function) for node, where in in_text_order(value.origins) if isinstance(node, ast.Lambda)
-    ]
+    lambdas = (one for one in in_text_order(value.origins) if isinstance(one[0], ast.Lambda))
+    made += [(node, where.function) for node, where in lambdas]
     for node, function in made:
         graph = Graph.NONE if "backward" in name or name == "register_hook" else Graph.LIVE
         plain = node.args.args[: len(node.args.args) - len(node.args.defaults)]  # `name=name` is its maker's

@@ -32,7 +32,10 @@ def intended(
     yield from _measured(evaluator, frame, repeats)
     for node, where in ((call, frame), *repeats.calls):
         yield from _let_go_before(evaluator, node, where)
-    yield from _neighbours(evaluator, frame.function.file)
+    package, by = imported(evaluator, frame.function.file, "sparse-libraries")
+    if by is not None:
+        clause = f"batches of `{package}` differ in size, and leave the cache in pieces"
+        yield left_open(Question.MEANT, clause, by)
     if repeats.loop is not None and repeats.frame is not None:
         yield from _passed_over(steps, repeats)
 
@@ -161,13 +164,6 @@ def _let_go_before(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[An
             return
 
 
-def _neighbours(evaluator: Evaluator, file: File) -> Iterator[Answer]:
-    package, by = imported(evaluator, file, "sparse-libraries")
-    if by is not None:
-        clause = f"batches of `{package}` differ in size, and leave the cache in pieces"
-        yield left_open(Question.MEANT, clause, by)
-
-
 def _passed_over(steps: Steps, repeats: Repeats) -> Iterator[Answer]:
     """A step that fails, out of memory perhaps, and is passed over: the cache may be emptied for those."""
     assert repeats.frame is not None
@@ -189,9 +185,8 @@ def _passed_over(steps: Steps, repeats: Repeats) -> Iterator[Answer]:
 
 def imported(evaluator: Evaluator, file: File, among: str) -> tuple[str, Any]:
     """The first library of a kind that a file imports, and what does; the empty one where it imports none."""
-    known = evaluator.table.knows(among)
     for one in file.body.flow.definitions_of("import"):
         package = one.value.partition(".")[0]
-        if package in known:
+        if evaluator.table.own(among, package) is not None:
             return package, one.node
     return "", None

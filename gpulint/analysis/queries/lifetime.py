@@ -11,14 +11,17 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.effects import uses_since_made
-from gpulint.analysis.queries.steps import Event, Steps
+from gpulint.analysis.queries.steps import Steps
 from gpulint.analysis.queries.stores.emptied import begins_object, from_outside
 from gpulint.analysis.syntax.flow import Definition
-from gpulint.analysis.syntax.nodes import argument, called_on, last_name
+from gpulint.analysis.syntax.nodes import argument, arguments, called_on, last_name
 
 
-def step_while_bound(steps: Steps, definition: Definition, frame: Frame) -> Event | None:
-    """A loop of steps, or of an evaluation, that runs while a name stands for a definition; None where none is seen."""
+def step_while_bound(
+    steps: Steps, evaluator: Evaluator, definition: Definition, frame: Frame, networks: list[Value]
+) -> Any:
+    """A call that runs steps, or an evaluation, while a name stands for a definition, be it of these networks by what is not seen; None where
+    none is seen."""
     flow = frame.flow
     for event in steps.of(frame.function):
         if not event.loops and not event.within:
@@ -33,29 +36,37 @@ def step_while_bound(steps: Steps, definition: Definition, frame: Frame) -> Even
                 continue
             statement = flow.statement_of(inner[-1] if inner else event.node)
         if definition.kind == "parameter" or flow.holds_at(definition, statement):
-            return event
-    return None
+            return event.node
+    unseen = (one for one in flow.every_call if flow.holds_at(definition, flow.statement_of(one)))
+    return next((one for one in unseen if _may_run_steps(steps, evaluator, one, frame, networks)), None)
 
 
-def unseen_step_while_bound(
-    evaluator: Evaluator, definition: Definition, frame: Frame, network: Value
-) -> Any:
-    """A call that is not seen, of what trains by its library, or in a loop with a network and an optimizer: it runs steps."""
-    flow = frame.flow
-    for call in flow.every_call:
-        func = evaluator.value_of(call.func, frame)
-        unseen = func.kind == "unknown" or (func.kind == "library" and "." in str(func.ref))
-        if not unseen or not flow.holds_at(definition, flow.statement_of(call)):
-            continue
-        given = [evaluator.value_of(one, frame) for one in call.args if not isinstance(one, ast.Starred)]
-        networks = [one for one in given if one.kind == "module"]
-        if networks and flow.loops(call) and any(one.kind == "optimizer" for one in given):
-            return call
-        base = evaluator.value_of(called_on(call) or call.func, frame)
-        fits = last_name(call.func) == "fit" and base.kind in ("object", "unknown", "library")
-        if fits and any(one.origins & network.origins for one in networks):
-            return call
-    return None
+def _may_run_steps(
+    steps: Steps, evaluator: Evaluator, call: ast.Call, frame: Frame, networks: list[Value]
+) -> bool:
+    """Whether a call is of what is not seen, and runs steps: it is given a function that does, a network with a loader, or with an optimizer in
+    a loop, or trains by its library."""
+    func = evaluator.value_of(call.func, frame)
+    if func.kind != "unknown" and (func.kind != "library" or "." not in str(func.ref)):
+        return False
+    given = [evaluator.value_of(one, frame) for one in arguments(call)]
+    own = [one for one in given if one.kind == "module"]
+    kinds = {one.kind for one in given}
+    looped = bool(own) and ("loader" in kinds or ("optimizer" in kinds and bool(frame.flow.loops(call))))
+    if looped or any(one.function is not None and steps.of(one.function) for one in given):
+        return True
+    base = evaluator.value_of(called_on(call) or call.func, frame)
+    fits = last_name(call.func) == "fit" and base.kind in ("object", "unknown", "library")
+    return fits and any(one.origins & network.origins for one in own for network in networks)
+
+
+def is_last_of_module(definition: Definition, frame: Frame) -> bool:
+    """Whether a name of a module stands for a definition until the program ends: nothing binds it anew after that, or deletes it."""
+    order, others = frame.flow.order, frame.flow.definitions[definition.key]
+    anew = (one for one in others if one.kind not in ("inplace", "augmented"))
+    return frame.function.is_module and all(
+        order[one.statement] <= order[definition.statement] for one in anew
+    )
 
 
 def lets_go(evaluator: Evaluator, cls: Class, name: str, definition: Definition) -> Any:

@@ -12,9 +12,8 @@ from gpulint.analysis.evaluate.consumers import Use, consumers, consumers_of_def
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.evaluate.weights import LARGE, SMALL, weight
-from gpulint.analysis.project.file import File, Function
+from gpulint.analysis.project.file import File
 from gpulint.analysis.queries.amounts import said
-from gpulint.analysis.queries.calls import leading_to
 from gpulint.analysis.queries.networks.behind import made_of
 from gpulint.analysis.queries.networks.placed import set_device
 from gpulint.analysis.syntax.flow import Definition
@@ -23,7 +22,6 @@ from gpulint.answers import Answer, Question, Verdict, left_open, minor, proven,
 
 Optimizer = Literal["restored", "saved", ""]  # whose state is in a checkpoint, and what says so
 
-_CALLERS = 12  # that are looked at
 _OF_PATHS = ("os", "pathlib", "glob", "sys")
 # Kinds whose states hold numbers.
 _OF_NUMBERS = frozenset({"scheduler", "scaler", "loader"})
@@ -46,10 +44,12 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """A `load_state_dict` that is given what is loaded, or an entry of it: of what `owner` gives."""
+    """What is loaded, or an entry of it, goes into what `owner` gives in `frame`: by its `load_state_dict`, or tensor by tensor into those of
+    its weights."""
 
     use: Use
     owner: Any
+    frame: Frame
     value: Value
     assigns: bool
 
@@ -127,7 +127,7 @@ def _place(call: ast.Call, location: Any, frame: Frame) -> Any:
 def loaded(evaluator: Evaluator, load: Load) -> Loaded:
     """What becomes of what is loaded, under whatever name and in whatever function."""
     uses = consumers(evaluator, load.call, load.frame, "storage")
-    restored = tuple(_restored(evaluator, one) for one in uses if _restores(one))
+    restored = tuple(_restored(evaluator, one) for one in uses if restores(one))
     parts = {id(one.use) for one in restored}
     itself = (one for one in consumers(evaluator, load.call, load.frame, "object") if not one.path)
     whole = {one.owner for one in itself if one.role == "bound" and one.owner.kind in ("assign", "parameter")}
@@ -144,13 +144,25 @@ def loaded(evaluator: Evaluator, load: Load) -> Loaded:
     return Loaded(restored, bound, adopted, other, returned, entries, piled)
 
 
-def _restores(use: Use) -> bool:
-    return use.role == "given" and called_on(use.node, "load_state_dict") is not None
+def restores(use: Use) -> bool:
+    """Whether a use copies what it is given: into a network or optimizer, or into one of their tensors."""
+    by_tensor = use.row is not None and use.row.does == "copies into"
+    return by_tensor or (use.role == "given" and called_on(use.node, "load_state_dict") is not None)
 
 
 def _restored(evaluator: Evaluator, use: Use) -> Restored:
-    owner = use.node.func.value
-    return Restored(use, owner, evaluator.value_of(owner, use.frame), assigns(evaluator, use.node, use.frame))
+    owner, frame = use.node.func.value, use.frame
+    if use.row is not None and use.row.does == "copies into":
+        owner, frame = _network_of(evaluator, owner, frame)
+    return Restored(
+        use, owner, frame, evaluator.value_of(owner, frame), assigns(evaluator, use.node, use.frame)
+    )
+
+
+def _network_of(evaluator: Evaluator, tensor: Any, frame: Frame) -> tuple[Any, Frame]:
+    """The network that a tensor is one of the weights of, `p` of `for p in net.parameters()`; the tensor where none is seen."""
+    made = made_of(evaluator, tensor, frame)
+    return next((one for one in made if evaluator.value_of(*one).kind == "module"), (tensor, frame))
 
 
 def assigns(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:
@@ -162,7 +174,7 @@ def assigns(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:
 def _is_restored_entry(evaluator: Evaluator, use: Use) -> bool:
     """Whether a name stands for an entry that is restored: the states of a network, not a number."""
     bound = use.owner.kind == "assign"
-    return bound and any(map(_restores, consumers_of_definition(evaluator, use.owner, use.frame, "storage")))
+    return bound and any(map(restores, consumers_of_definition(evaluator, use.owner, use.frame, "storage")))
 
 
 def _is_taken_from(flow: Any, node: Any) -> bool:
@@ -235,11 +247,6 @@ def saved_states(evaluator: Evaluator, files: Iterable[File]) -> tuple[list[Valu
                     found = from_host if any(one.device == "host" for one in rows) else as_they_are
                     found.append(evaluator.value_of(call.func.value, frame))
     return as_they_are, from_host
-
-
-def files_around(evaluator: Evaluator, function: Function) -> list[File]:
-    """The file of a function, and those of its callers."""
-    return list(dict.fromkeys(one.file for one in leading_to(evaluator, function, _CALLERS)))
 
 
 def made_elsewhere(evaluator: Evaluator, load: Load) -> Any:

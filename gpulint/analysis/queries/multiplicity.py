@@ -17,7 +17,7 @@ from gpulint.analysis.evaluate.weights import trips
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.networks.behind import made_of
 from gpulint.analysis.queries.steps import Event, Steps
-from gpulint.analysis.syntax.nodes import LOOPS, iterated, key_of, last_name
+from gpulint.analysis.syntax.nodes import LOOPS, iterated, key_of, last_name, names_in
 
 Rate = Literal["step", "every nth", "phase", "once", "?"]
 FEW: Final = 8  # rounds of an inner loop that are still part of one step
@@ -247,9 +247,9 @@ class Multiplicity:
             parts = test.values if together else [test]
             periodic = [part for part in parts if self._modulo(part, frame) is not None]
             counter = next((part for part in reversed(periodic) if _selects(part, wanted)), counter)
-            counted = {name for part in periodic for name in _names(part)}
+            counted = {name for part in periodic for name in names_in(part)}
             for part in parts:
-                if part in periodic or counted & _names(part):
+                if part in periodic or counted & names_in(part):
                     continue  # `step > 0` beside a remainder of the step
                 holds = self.evaluator.truth(part, frame)
                 if holds is (not wanted):
@@ -308,7 +308,7 @@ class Multiplicity:
 
 def _tries_again(loop: Any) -> bool:
     """Whether a loop ends with the first round that does not fail: `while True: try: return run() except …: size //= 2`."""
-    asked = _names(loop.test) if isinstance(loop, ast.While) else set()
+    asked = names_in(loop.test) if isinstance(loop, ast.While) else set()
     for statement in loop.body if isinstance(loop, LOOPS) else ():
         if not isinstance(statement, ast.Try) or not statement.handlers:
             continue
@@ -328,10 +328,6 @@ def _selects(test: Any, wanted: bool) -> bool:
     if isinstance(test, ast.BinOp):
         return not wanted
     return wanted
-
-
-def _names(node: Any) -> set[str]:
-    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
 
 
 def _is_once(test: Any) -> bool:

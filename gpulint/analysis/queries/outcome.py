@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -58,12 +57,11 @@ def _is_chosen_there(use: Use) -> bool:
 
 def outcome(evaluator: Evaluator, node: Any, frame: Frame, path: tuple[Any, ...] = ()) -> Outcome:
     """What becomes of the graph of what an expression gives, or of what is in it under a path."""
-    found = lambda: _sorted_out(evaluator, consumers(evaluator, node, frame, "graph", path))  # noqa: E731
-    return settled(evaluator, frame, ("outcome", node, path), found)  # type: ignore[no-any-return]
+    return settled(evaluator, frame, ("outcome", node, path), lambda: _outcome(evaluator, node, frame, path))  # type: ignore[no-any-return]
 
 
-def _sorted_out(evaluator: Evaluator, uses: Iterable[Use]) -> Outcome:
-    found = list(uses)
+def _outcome(evaluator: Evaluator, node: Any, frame: Frame, path: tuple[Any, ...]) -> Outcome:
+    found = consumers(evaluator, node, frame, "graph", path)
 
     def of(*roles: str) -> tuple[Use, ...]:
         return tuple(one for one in found if one.role in roles)
@@ -105,8 +103,7 @@ def steps(evaluator: Evaluator, use: Use) -> bool:
 
 def place_in(function: Function, node: Any, frame: Frame) -> Any:
     """Where a function gets to a node: the node itself, or the call that leads to it; None where it does not."""
-    ways = ((node, frame), *frame.chain())
-    return next((one for one, outer in ways if outer.function is function), None)
+    return next((one for one, outer in frame.leading_to(node) if outer.function is function), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +126,10 @@ def phase_of(evaluator: Evaluator, run: Run, what: Outcome) -> Phase | None:
             return None
         tests.append([one for one in flow.conditions(node) if _spelled(one[0]) not in around])
     own = [use.node for use in what.wanted if use.frame is run.frame]
-    others = [
-        one
-        for one in entered(evaluator, run.frame, 1)
-        if all(evaluator.is_dead(node, one) for node in own)  # else it runs there, whatever is seen of values
-        and not outcome(evaluator, run.inner, one).wanted
-    ]
+    called = entered(evaluator, run.frame, 1)
+    # else it runs there, whatever is seen of values
+    without = (one for one in called if all(evaluator.is_dead(node, one) for node in own))
+    others = [one for one in without if not outcome(evaluator, run.inner, one).wanted]
     if others:
         on = (one for one in others if grad_mode(evaluator, run.call, one).mode == "on")
         return Phase(next(on, others[0]), None)
@@ -150,11 +145,8 @@ def phase_of(evaluator: Evaluator, run: Run, what: Outcome) -> Phase | None:
 
 def _evaluates_else(flow: Flow, test: Any, wanted: bool) -> bool:
     """Whether a network is put into eval mode where a condition does not hold."""
-    return any(
-        _spelled(one) == _spelled(test) and holds is not wanted
-        for call in flow.calls.get("eval", ())
-        for one, holds in flow.conditions(call)
-    )
+    around = (one for call in flow.calls.get("eval", ()) for one in flow.conditions(call))
+    return any(_spelled(one) == _spelled(test) and holds is not wanted for one, holds in around)
 
 
 def _gone_through(evaluator: Evaluator, tests: list[tuple[Any, bool]], frame: Frame) -> Any:
@@ -181,8 +173,7 @@ def _spelled(test: Any) -> str:
 
 def _is_chosen(evaluator: Evaluator, test: Any, frame: Frame) -> bool:
     """Whether a condition compares something with a text, or asks for a flag, that the function is given or that a loop goes through."""
-    names = [one for one in ast.walk(test) if isinstance(one, ast.Name) and one in frame.flow.parents]
-    kinds = {one.kind for name in names for one in frame.flow.reaching(name)}
+    kinds = {one.kind for one in frame.flow.bound_in(test)}
     asks = any(isinstance(one, ast.Call) for one in ast.walk(test))
     if asks or not isinstance(test, (ast.Name, ast.Compare)):
         return False

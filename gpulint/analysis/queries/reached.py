@@ -51,15 +51,12 @@ def reached(evaluator: Evaluator, function: Function, node: Any = None) -> Itera
 def _is_idle(evaluator: Evaluator, function: Function, depth: int, seen: set[Function]) -> bool:
     if function.is_module or function.decorators or function in seen or not depth:
         return False
-    name = function.name
-    if name.startswith(_CALLED_BY_OTHERS):
+    if function.name.startswith(_CALLED_BY_OTHERS):
         return False
     if named_otherwise(evaluator, function) or unseen_base(evaluator, function):
         return False
-    sites = evaluator.callers(function)
-    if not sites:
-        return True
-    return all(_is_idle(evaluator, site.frame.function, depth - 1, seen | {function}) for site in sites)
+    callers = (site.frame.function for site in evaluator.callers(function))
+    return all(_is_idle(evaluator, one, depth - 1, seen | {function}) for one in callers)
 
 
 def _is_never_built(evaluator: Evaluator, function: Function) -> bool:
@@ -113,14 +110,11 @@ def _is_exported(evaluator: Evaluator, function: Function) -> bool:
     """Whether a package's `__init__.py` imports it, or the class that it is a method of for others, and does not call it."""
     outer = function.cls is not None and not function.name.startswith("_")
     name = function.cls.name if outer and function.cls is not None else function.name
-    return any(
-        found.kind == "import" and found.key == name and not one.flow.calls.get(name)
-        for file in evaluator.program.searched(name, function.file)
-        if file is not function.file and file.path.endswith("__init__.py")
-        for one in file.parts
-        if name in one.words
-        for found in one.flow.definitions.get(name, ())
-    )
+    files = (one for one in evaluator.program.searched(name, function.file) if one is not function.file)
+    inits = (one for one in files if one.path.endswith("__init__.py"))
+    flows = (one.flow for file in inits for one in file.parts if name in one.words)
+    several = (one.definitions.get(name, ()) for one in flows if not one.calls.get(name))
+    return any(found.kind == "import" for definitions in several for found in definitions)
 
 
 def _root(node: Any) -> Any:

@@ -107,10 +107,9 @@ class Steps:
         if one is None or _has_network(one):
             return one is not None
         numbers = [use for made in flow.given.get(iterated(loop), ()) for use in flow.uses_of(made)]
-        items = (above for use in numbers if isinstance(above := flow.parents[use], ast.Subscript))
-        return any(
-            each.slice in numbers and _has_network(self._evaluator.value_of(each, frame)) for each in items
-        )
+        above = (flow.parents[use] for use in numbers)
+        items = (each for each in above if isinstance(each, ast.Subscript) and each.slice in numbers)
+        return any(_has_network(self._evaluator.value_of(each, frame)) for each in items)
 
     def _things(self, loop: Any, frame: Frame) -> Value | None:
         """What a loop runs through, one by one; None for a `while`."""
@@ -141,5 +140,5 @@ class Steps:
 
 
 def _has_network(value: Value) -> bool:
-    parts = (value.parts or ()) if value.kind == "tuple" else ()
-    return value.kind in ("module", "parameter") or any(map(_has_network, parts))
+    inside = value.inside if value.kind == "tuple" else ()
+    return value.kind in ("module", "parameter") or any(map(_has_network, inside))

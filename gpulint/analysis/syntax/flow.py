@@ -254,6 +254,11 @@ class Flow:
             found = self._resolved[node] = self._resolve(self._reach.get(node, _AT_ENTRY))
         return found
 
+    def bound_in(self, expression: Any) -> list[Definition]:
+        """The definitions that the names in an expression may stand for."""
+        names = (one for one in ast.walk(expression) if isinstance(one, ast.Name) and one in self.parents)
+        return [found for one in names for found in self.reaching(one)]
+
     def is_bound(self, node: Any) -> bool:
         """Whether a use of a key may stand for a definition."""
         return node in self._reach
@@ -308,21 +313,20 @@ class Flow:
         below = list(self.around(statement))
         if first >= last or are_exclusive(mine, below):
             return False
-        return not any(
-            first < order.get(one.statement, -1) <= last
-            and one.kind not in ("inplace", "augmented")
-            and not (one.statement is statement and one.kind == "loop")
-            and (self.blocks[one.statement] in mine or self.blocks[one.statement] in below)
-            for one in self.definitions.get(definition.key, ())
-            if one.statement in self.blocks
-        )
+        between = (one for one in self._anew(definition.key) if first < order.get(one.statement, -1) <= last)
+        others = (one for one in between if one.statement is not statement or one.kind != "loop")
+        return {self.blocks[one.statement] for one in others}.isdisjoint((*mine, *below))
 
     def holds_from_before(self, definition: Definition) -> bool:
         """Whether a key stands for what a statement of a loop gave it in the round before until the same gives it the next."""
         loops = self.loops(definition.statement)[:1]
-        anew = (one for one in self.definitions[definition.key] if one.kind not in ("inplace", "augmented"))
-        others = (one for one in anew if one is not definition and one.statement in self.blocks)
+        others = (one for one in self._anew(definition.key) if one is not definition)
         return bool(loops) and not any(loops[0] in self.loops(one.statement) for one in others)
+
+    def _anew(self, key: str) -> Iterator[Definition]:
+        """What binds a key to something else, rather than to change what it stands for."""
+        several = (one for one in self.definitions.get(key, ()) if one.statement in self.blocks)
+        return (one for one in several if one.kind not in ("inplace", "augmented"))
 
     def uses_of(self, definition: Definition) -> list[Any]:
         """The uses of a key that a definition reaches, in the order of the text."""
@@ -638,36 +642,25 @@ class _Binder:
 
     def expression(self, node: Any) -> None:
         kind = node.__class__
-        if kind is ast.Constant:
-            return
         if kind is ast.Name:
             self.use(node.id, node)
-            return
-        if kind is ast.Call:
+        elif kind is ast.Call:
             self.call(node)
-            return
-        if kind is ast.Attribute or kind is ast.Subscript:
-            for child in children(node):
-                self.part(child, node)
-            key = key_of(node)
-            if key is not None:
-                self.use(key, node)
-            return
-        if kind in COMPREHENSIONS:
+        elif kind in COMPREHENSIONS:
             self.comprehension(node)
-            return
-        if kind is ast.Lambda:
+        elif kind is ast.Lambda:
             self.scoped(node, [(one.arg, one) for one in parameters(node)])
-            return
-        if kind is ast.NamedExpr:
+        elif kind is ast.NamedExpr:
             self.part(node.value, node)
             self.flow.parents[node.target] = node
             self.define(node.target.id, "assign", node.value, node.target)
-            return
-        if kind in (ast.Yield, ast.YieldFrom):
-            self.flow.yields.append(node)
-        for child in children(node):
-            self.part(child, node)
+        elif kind is not ast.Constant:
+            if kind in (ast.Yield, ast.YieldFrom):
+                self.flow.yields.append(node)
+            self.other(node)
+            key = key_of(node)
+            if key is not None:
+                self.use(key, node)
 
     def call(self, node: ast.Call) -> None:
         func = node.func

@@ -90,6 +90,11 @@ def iterated(loop: Any) -> Any:
     return generators[0].iter if generators else getattr(loop, "iter", None)
 
 
+def names_in(node: ast.AST) -> set[str]:
+    """The names that an expression reads."""
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+
+
 def arguments(call: ast.Call) -> list[Any]:
     """What a call is given."""
     return [*call.args, *(one.value for one in call.keywords)]

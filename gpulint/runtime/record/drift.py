@@ -193,6 +193,13 @@ class _Look:
         count, share = sum(births.counts.get(i, 0) for i in alive), len(alive) / len(eligible)
         return self.drift(status, total, count, share, self.steps(eligible), reason, len(events))
 
+    def rises(self) -> list[int]:
+        """The readings after which more was alive, where they come at regular distances and there was never less."""
+        pairs = list(itertools.pairwise(amount for _, amount in self.levels))
+        found = [at for at, (before, after) in enumerate(pairs) if after > before]
+        regular = is_regular(found, range(len(pairs)), [step for step, _ in self.levels])
+        return found if regular and all(after >= before for before, after in pairs) else []
+
     def has_stopped(self, each: float) -> bool:
         """Whether what is alive has grown little in the second half: the site goes on, and what it makes takes the place of other."""
         late = self.levels[len(self.levels) // 2 :]
@@ -241,7 +248,9 @@ class _Look:
         every = len(events) >= EVERY_STEP * len(eligible)
         if not every and not is_regular(events, eligible, edges):
             seen = f"survived from {len(events)} of {len(eligible)} stretches"
-            return "occasional", f"{seen}, without regularity"
+            events = self.rises()  # an address that is taken again is taken for born again
+            if not events:
+                return "occasional", f"{seen}, without regularity"
         if every and levels is not None and len(levels) >= FEWEST_RENEWED + 1:
             # the first reading is of before the first stretch
             first = max(1, len(levels) // 2) if len(levels) >= FEWEST_LEVELS else 1

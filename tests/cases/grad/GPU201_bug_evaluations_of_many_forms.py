@@ -163,7 +163,7 @@ def guarded_by_callee(model, loader):
 def by_flag(model, loader, phase="val"):
     for x, y in loader:
         with torch.set_grad_enabled(phase == "train"):
-            logits, _ = model(x.to(device))
+            logits, _ = model(x.to(device))  # maybe: GPU401
             loss = F.cross_entropy(logits, y.to(device))
             if phase == "train":
                 loss.backward()
@@ -192,7 +192,7 @@ def compare(teacher, student, loader, optimizer, criterion):
         wanted = teacher(x)[0]
         given, inner = student(x)  # expect: GPU202
         known = frozen(x)
-        loss = F.mse_loss(given, wanted) + perceptual(x, x + inner.mean()) + known.mean() + criterion(given, y)
+        loss = F.mse_loss(given, wanted) + perceptual(x, x + inner.mean()) + known.mean() + criterion(given, y)  # maybe: GPU401
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -202,7 +202,7 @@ def samples(generator, loader, step=0):
     fixed = torch.randn(64, 100, device=device)
     for real, _ in loader:
         fake = generator(fixed)
-        loss = (fake - real.to(device)).pow(2).mean()
+        loss = (fake - real.to(device)).pow(2).mean()  # maybe: GPU401
         loss.backward()
         if step % 500 == 0:
             shown = generator(fixed)  # maybe: GPU201

@@ -14,7 +14,7 @@ def run(loader, phase="train"):
     total = 0.0
     for x, y in loader:
         out = net(x.to(device))
-        loss = F.cross_entropy(out, y.to(device))
+        loss = F.cross_entropy(out, y.to(device))  # maybe: GPU401
         if phase == "train":
             optimizer.zero_grad()
             loss.backward()

@@ -6,7 +6,7 @@ from torch import nn
 
 class Average:
     def __init__(self, net):
-        self.shadow = {name: p.detach().clone() for name, p in net.named_parameters()}
+        self.shadow = {name: p.detach().clone() for name, p in net.named_parameters()}  # maybe: GPU404
 
     def load_state_dict(self, state):
         self.shadow = state

@@ -36,7 +36,7 @@ class Several:
 
 def loss_of_maker(nets, noise):
     made = nets.maker(noise)
-    return F.softplus(-nets.judge(made)).mean()  # low: GPU202
+    return F.softplus(-nets.judge(made)).mean()  # expect: GPU202
 
 
 class Solver:
@@ -79,7 +79,7 @@ def in_one_wrapper(loader):
         loss.backward()
         optimizer.step("judge")
         optimizer.zero_grad()
-        loss = F.softplus(-nets["judge"](made)).mean()  # low: GPU202
+        loss = F.softplus(-nets["judge"](made)).mean()  # expect: GPU202
         loss.backward()
         optimizer.step("maker")
 

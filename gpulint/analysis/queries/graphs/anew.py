@@ -33,11 +33,8 @@ class Older:
 def older_parts(evaluator: Evaluator, backward: Backward) -> Iterator[Older]:
     """What may be gone through by more than one backward, since nothing shows that each makes it itself."""
     frame = backward.frame
-    named = [
-        one
-        for one in ast.walk(frame.function.node)
-        if "backward" in (getattr(one, "attr", None), getattr(one, "value", None))
-    ]
+    inside = ast.walk(frame.function.node)
+    named = (one for one in inside if "backward" in (getattr(one, "attr", ""), getattr(one, "value", "")))
     if not all(_is_called_at_once(evaluator, one, frame) for one in named):
         yield Older("`backward` is named here other than to call it on a tensor", False)
     yield from _Walk(evaluator, backward).run()
@@ -74,9 +71,8 @@ class _Walk:
         if isinstance(node, ast.Call):
             yield from self.of_call(node)
         elif isinstance(node, _PLAIN):
-            self.queue += [
-                one for one in ast.iter_child_nodes(node) if isinstance(one, (ast.expr, ast.keyword))
-            ]
+            inside = ast.iter_child_nodes(node)
+            self.queue += [one for one in inside if isinstance(one, (ast.expr, ast.keyword))]
         elif isinstance(node, ast.NamedExpr):
             self.queue.append(node.value)
         elif key_of(node) is not None and node in self.frame.flow.parents:
@@ -205,17 +201,13 @@ def _writes_itself(method: Any) -> bool:
     """Whether a method changes its object by other means than to name an attribute of it."""
     flow, own = method.flow, f"{method.self_name}."
     fills = [one for name in _FILLS for one in flow.calls.get(name, ())]
-    return (
-        "setattr" in flow.calls
-        or any((key_of(getattr(one.func, "value", one.func)) or "").startswith(own) for one in fills)
-        or any(one.attr == "__dict__" for one in flow.of_kind(ast.Attribute))
-    )
+    filled = (key_of(getattr(one.func, "value", one.func)) or "" for one in fills)
+    by_name = "setattr" in flow.calls or any(one.attr == "__dict__" for one in flow.of_kind(ast.Attribute))
+    return by_name or any(one.startswith(own) for one in filled)
 
 
 def _hooks(evaluator: Evaluator, file: Any) -> bool:
     """Whether a file registers hooks on networks."""
-    return any(
-        row.does == "registers hook" and next(iter(file.calls_named(name)), None) is not None
-        for of in ("module", "torch.nn.utils.parametrize")
-        for name, row in evaluator.table.knows(of).items()
-    )
+    known = (evaluator.table.knows(one) for one in ("module", "torch.nn.utils.parametrize"))
+    names = (name for rows in known for name, row in rows.items() if row.does == "registers hook")
+    return any(file.calls_named(name) for name in names)

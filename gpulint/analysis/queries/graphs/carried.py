@@ -67,7 +67,7 @@ def _parts(given: list[Any]) -> Iterator[Any]:
 def _is_made_by(call: ast.Call, frame: Frame, value: Value) -> bool:
     """Whether a value has the graph of what a call, or what is called below it, has made."""
     made = [one for one in graph_of(value) if one[1] is not None]
-    places = (place for node, where in made for place in ((node, where), *where.chain()))
+    places = (place for node, where in made for place in where.leading_to(node))
     return any(one is call and where.function is frame.function for one, where in places)
 
 
@@ -75,6 +75,11 @@ def graph_of(value: Value) -> frozenset[Any]:
     """The calls, with their frames, whose graph a value has, itself or in a part."""
     own = value.origins if value.graph is not Graph.NONE else frozenset()
     return own.union(*(graph_of(one) for one in value.parts or () if isinstance(one, Value)))
+
+
+def graph_calls(value: Value) -> list[tuple[Any, Frame]]:
+    """The same without what is made out of sight, or given."""
+    return [one for one in graph_of(value) if isinstance(one[0], ast.Call) and one[1] is not None]
 
 
 def cuts(evaluator: Evaluator, one: Carried, beside: list[ast.Call]) -> Iterator[Any]:

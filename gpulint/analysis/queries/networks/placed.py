@@ -108,10 +108,9 @@ def _stays_where_made(evaluator: Evaluator, node: ast.Call, frame: Frame) -> boo
 
 def moved_anywhere(evaluator: Evaluator, node: Any, frame: Frame) -> Placed:
     """Where the network that an expression gives is in the end: as `placed`, or where it is moved to only afterwards."""
-    here = placed(evaluator, node, frame)
-    if here.device == "cuda" or here.how == "moved":
-        return here
-    last = here
+    last = placed(evaluator, node, frame)
+    if last.device == "cuda" or last.how == "moved":
+        return last
     for origin in in_text_order(origins_of(evaluator, evaluator.value_of(node, frame))):
         for use in since_made(evaluator, origin, _MOVES):
             assert use.row is not None

@@ -42,8 +42,7 @@ class Run:
 def runs(evaluator: Evaluator, frame: Frame, parts: bool = False) -> tuple[Run, ...]:
     """The runs of a frame's function, in the order of the text; of a call below several, one for each network. `parts`: of a network's
     call of its own method those of its parts."""
-    found = lambda: tuple(_runs(evaluator, frame, parts))  # noqa: E731
-    return settled(evaluator, frame, (runs, parts), found)  # type: ignore[no-any-return]
+    return settled(evaluator, frame, (runs, parts), lambda: tuple(_runs(evaluator, frame, parts)))  # type: ignore[no-any-return]
 
 
 def _runs(evaluator: Evaluator, frame: Frame, parts: bool) -> Iterator[Run]:
@@ -75,7 +74,7 @@ def _ran_below(evaluator: Evaluator, call: ast.Call, frame: Frame, parts: bool) 
         if one.graph is Graph.NONE or one.kind == "module":
             continue
         for node, where in sorted(one.origins, key=_written_at):
-            chain = [(node, where), *where.chain()] if where is not None else []
+            chain = where.leading_to(node) if where is not None else []
             at = chain.index((call, frame)) if (call, frame) in chain else 0
             found = (_ran(evaluator, each[0], each[1], parts) for each in reversed(chain[: at + 1]) if at)
             yield from islice(filter(None, found), 1)
@@ -104,19 +103,15 @@ def _parts(evaluator: Evaluator, value: Value) -> Iterator[Value]:
     yield value
     if value.kind in ("list", "dict"):
         yield evaluator.element(value.but(parts=None))
-    for one in value.parts or ():
-        inner = one[1] if isinstance(one, tuple) else one
-        if isinstance(inner, Value):
-            yield inner
+    yield from value.inside
 
 
 def is_of_module(evaluator: Evaluator, function: Function) -> bool:
     """Whether a function is a method of a module, or stands in one."""
     while function.parent is not None:
         function = function.parent
-    return (
-        function.cls is not None and function.takes_self and evaluator.instance(function.cls).kind == "module"
-    )
+    cls = function.cls if function.takes_self else None
+    return cls is not None and evaluator.instance(cls).kind == "module"
 
 
 def modes_within(evaluator: Evaluator, run: Run) -> set[str]:
@@ -147,12 +142,9 @@ def entered(evaluator: Evaluator, run: Run) -> Frame | None:
 
 def _methods_named(evaluator: Evaluator, name: str, home: File) -> list[Function]:
     """The methods of networks of the project by a name."""
-    return [
-        cls.methods[name]
-        for file in evaluator.program.searched(name, home)
-        for cls in file.classes
-        if name in cls.methods and is_of_module(evaluator, cls.methods[name])
-    ]
+    classes = (cls for file in evaluator.program.searched(name, home) for cls in file.classes)
+    methods = (cls.methods[name] for cls in classes if name in cls.methods)
+    return [one for one in methods if is_of_module(evaluator, one)]
 
 
 def _ran_in(evaluator: Evaluator, frame: Frame, depth: int) -> Iterator[tuple[bool, Forward | None]]:

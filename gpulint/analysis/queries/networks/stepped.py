@@ -8,7 +8,7 @@ from typing import Any, Final
 from gpulint.analysis.domain.values import Value, in_text_order
 from gpulint.analysis.evaluate.consumers import Use, goes_backward_by
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.project.file import Function
+from gpulint.analysis.project.file import File, Function
 from gpulint.analysis.queries.effects import origins_of, share
 from gpulint.analysis.queries.networks.runs import Run
 from gpulint.analysis.queries.networks.trained import Update, all_made, stepped_after
@@ -26,14 +26,19 @@ def is_in_step(steps: Steps, evaluator: Evaluator, run: Run) -> bool:
 
 
 def _is_beside(steps: Steps, evaluator: Evaluator, function: Function, call: Any, depth: int) -> bool:
-    loops = function.flow.loops(call)
     if any(not one.within for one in steps_beside(steps, function, call)):
         return True
-    if loops or not depth:
+    if function.flow.loops(call) or not depth:
         return False
     sites = evaluator.callers(function)
     above = (_is_beside(steps, evaluator, one.frame.function, one.call, depth - 1) for one in sites)
     return any(above) or (not sites and goes_backward_by(evaluator, function))
+
+
+def trains_in(steps: Steps, evaluator: Evaluator, file: File) -> bool:
+    """Whether anything in a file trains, itself or by a framework that goes backward after one of its methods."""
+    trains = any(event.work == "train" for one in file.parts for event in steps.of(one))
+    return trains or any(goes_backward_by(evaluator, one) for one in file.functions)
 
 
 def steps_beside(steps: Steps, function: Function, call: Any) -> list[Event]:

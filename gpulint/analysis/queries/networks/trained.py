@@ -59,18 +59,15 @@ def last_switch(
 ) -> tuple[Any, bool] | None:
     """What last switches, in any case before a place, whether a network's weights want gradients: the node, and whether off. In the
     function of the place, in the nearest that leads to it, or in all of its callers alike."""
-    several = [
-        one
-        for origin in in_text_order(origins_of(evaluator, value))
-        for one in _switches_of(evaluator, origin)
-    ]
+    origins = in_text_order(origins_of(evaluator, value))
+    several = [one for origin in origins for one in _switches_of(evaluator, origin)]
     if all(where is None for _, where in value.origins):  # made out of sight: by its key
         before = effects_before(evaluator, place, _SWITCHES)
         uses = (Use("method", one.call, place.frame, row=one.row) for one in before)
         several += _switching(evaluator, uses)
     if not several:
         return None
-    for at, frame in ((place.at, place.frame), *place.frame.chain()):
+    for at, frame in place.frame.leading_to(place.at):
         here = replace(place, at=at, frame=frame)
         found = [one for use, off in several for one in _switched_before(evaluator, use, off, here)]
         if found:
@@ -228,9 +225,8 @@ def switches_weights(evaluator: Evaluator, use: Use) -> bool | None:
 
 def of_unseen_package(evaluator: Evaluator, network: Value) -> bool:
     """Whether a network is made by what is not seen, which may have frozen it."""
-    made = evaluator.calling.made_by(network)
-    calls = [node for node, _ in network.origins if isinstance(node, ast.Call)]
-    return bool(calls) and made is None and network.ref is None
+    made = any(isinstance(node, ast.Call) for node, _ in network.origins)
+    return made and evaluator.calling.made_by(network) is None and network.ref is None
 
 
 # -- updates
@@ -253,9 +249,8 @@ class Update:
 
 def optimizers_of(evaluator: Evaluator, network: Value) -> frozenset[Any]:
     """The calls that make optimizers with weights of a network, or of what it is part of; where none are seen, of its parts."""
-    return _given_weights(evaluator, wholes(evaluator, network)) or _given_weights(
-        evaluator, all_made(evaluator, network)
-    )
+    of_whole = _given_weights(evaluator, wholes(evaluator, network))
+    return of_whole or _given_weights(evaluator, all_made(evaluator, network))
 
 
 def _given_weights(evaluator: Evaluator, origins: Iterable[Any]) -> frozenset[Any]:
@@ -314,8 +309,7 @@ def _of_framework(evaluator: Evaluator, frame: Frame) -> list[Update]:
 def _optimizers_in(evaluator: Evaluator, value: Value, depth: int = 3) -> Iterator[Value]:
     if value.kind == "optimizer":
         yield value
-    parts = value.parts if value.kind == "tuple" else [one for _, one in value.parts or ()]
-    inner = [*(parts or ()), *([evaluator.element(value)] if value.kind == "list" else [])]
+    inner = [*value.inside, *([evaluator.element(value)] if value.kind == "list" else [])]
     for one in inner if depth else ():
         yield from _optimizers_in(evaluator, one, depth - 1)
 
@@ -325,11 +319,9 @@ def _steps_with(evaluator: Evaluator, function: Function) -> list[Update]:
     if function.parent is None:
         return []
     outer = evaluator.root(function.parent)
-    calls = outer.flow.calls.get("step", ())
-    given = [
-        call for call in calls if any(evaluator.value_of(one, outer).ref is function for one in call.args)
-    ]
-    return [own for call in given if (own := _own(evaluator, call, outer)) is not None]
+    given = ((call, one) for call in outer.flow.calls.get("step", ()) for one in call.args)
+    those = dict.fromkeys(call for call, one in given if evaluator.value_of(one, outer).ref is function)
+    return [own for call in those if (own := _own(evaluator, call, outer)) is not None]
 
 
 def stepped_after(evaluator: Evaluator, backward: Use) -> list[Update]:
@@ -351,9 +343,8 @@ def are_thrown_away(evaluator: Evaluator, file: File, network: Place, backward: 
     stepped = stepped_after(evaluator, backward)
     if not theirs or not stepped or of_it(stepped) or not all(one.of for one in stepped):
         return False
-    after = of_it(
-        one for one in updates_after(evaluator, backward.node, backward.frame) if one.kind != "backward"
-    )
+    following = updates_after(evaluator, backward.node, backward.frame)
+    after = of_it(one for one in following if one.kind != "backward")
     if after:
         return after[0].kind == "clear"
     several = [of_it(one for _, one in updates_in(evaluator, function)) for function in file.functions]
@@ -384,12 +375,9 @@ def _updates(evaluator: Evaluator, frame: Frame, depth: int) -> Iterator[tuple[A
     """The updates of a function, each with the call in it that does it, itself or below."""
     flow = frame.flow
     names = _names_of_updates(evaluator)
-    calls = [
-        call
-        for name, several in flow.calls.items()
-        for call in several
-        if name in names or (depth and may_run(evaluator, call, frame, _updates_any))
-    ]
+    calls = [one for one in flow.every_call if last_name(one.func) in names]
+    others = [one for one in flow.every_call if depth and last_name(one.func) not in names]
+    calls += [one for one in others if may_run(evaluator, one, frame, _updates_any)]
     for call in sorted(calls, key=lambda one: position(flow, one)):
         if flow.statement_of(call) in flow.unreachable or evaluator.is_dead(call, frame):
             continue

@@ -11,6 +11,7 @@ from gpulint.analysis.evaluate.consumers import Use, consumers
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, settled
 from gpulint.analysis.project.file import Class
+from gpulint.analysis.queries.graphs.backwards import is_true
 from gpulint.analysis.queries.outcome import steps
 from gpulint.analysis.queries.stores.stores import Owner, Round, Store, graph_in, kept_by, leaves
 from gpulint.analysis.syntax.nodes import constant_index, key_of, keyword
@@ -102,10 +103,8 @@ def _is_of_newest(use: Use, owner: Owner, store: Store) -> bool:
     """Whether it is the one put last that a round goes backward through: `losses[-1].backward()`."""
     if store.way != "put" or use.frame is not store.frame:
         return False
-    key, items = (
-        key_of(store.container),
-        (one for one in ast.walk(use.node) if isinstance(one, ast.Subscript)),
-    )
+    key = key_of(store.container)
+    items = (one for one in ast.walk(use.node) if isinstance(one, ast.Subscript))
     last = any(key_of(one.value) == key and constant_index(one.slice) == -1 for one in items)
     return last and any(runs_within(use.node, use.frame, one) for one in owner.rounds)
 
@@ -146,14 +145,13 @@ def _becomes_array(use: Use) -> bool:
 
 def _is_kept(node: Any) -> bool:
     names = ("retain_graph", "create_graph") if isinstance(node, ast.Call) else ()
-    given = (keyword(node, one) for one in names)
-    return any(isinstance(one, ast.Constant) and one.value is True for one in given)
+    return any(is_true(keyword(node, one)) for one in names)
 
 
 def runs_within(node: Any, frame: Frame, rounds: Round) -> bool:
     """Whether a node is evaluated in the rounds of a loop, itself or by a call there."""
-    places = ((node, frame), *frame.chain())
-    return any(where is rounds.frame and rounds.loop in where.flow.loops(one) for one, where in places)
+    ways = frame.leading_to(node)
+    return any(where is rounds.frame and rounds.loop in where.flow.loops(one) for one, where in ways)
 
 
 def _within_rounds(use: Use, owner: Owner, store: Store) -> bool:

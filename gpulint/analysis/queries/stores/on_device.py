@@ -106,7 +106,7 @@ def is_dense(evaluator: Evaluator, node: Any, frame: Frame, depth: int = 4) -> b
     for one, where in operations(evaluator, node, frame):
         run = forward_of(evaluator, one, where) if isinstance(one, ast.Call) else None
         if run is not None:
-            return depth > 0 and _gives_dense(evaluator, run.network, depth - 1)
+            return depth > 0 and gives_dense(evaluator, run.network, depth - 1)
         if isinstance(one, ast.Attribute) and evaluator.table.own("module.outputs", one.attr) is not None:
             return bool(behind(evaluator, one.value, where))
         part = isinstance(one, ast.Subscript) and isinstance(one.slice, ast.Constant)
@@ -116,18 +116,19 @@ def is_dense(evaluator: Evaluator, node: Any, frame: Frame, depth: int = 4) -> b
     return False
 
 
-def _gives_dense(evaluator: Evaluator, network: Value, depth: int) -> bool:
-    """Whether a network is of a class that gives so much, or one whose forward ends with a layer that does."""
+def gives_dense(evaluator: Evaluator, network: Value, depth: int = 4, many: bool = False) -> bool:
+    """Whether a network is of a class that gives so much, or `many` values for each, or one whose forward ends with a layer that does."""
     method = evaluator.method(network.ref, "forward")
     if method is not None:
         given = [one.value for one in method.flow.returns if one.value is not None]
         return bool(given) and all(is_dense(evaluator, one, evaluator.root(method), depth) for one in given)
-    known, made = evaluator.table.knows("module.dense"), []
+    rows, made = evaluator.table.knows("module.dense"), []
+    known = [part for part, row in rows.items() if not (many and row.size == "few")]
     for call, where in network.calls:
         layers = call.args if last_name(call.func) == "Sequential" else ()
         last = evaluator.value_of(layers[-1], where) if layers else None
         if last is not None:
-            made.append(depth > 0 and last.kind == "module" and _gives_dense(evaluator, last, depth - 1))
+            made.append(depth > 0 and last.kind == "module" and gives_dense(evaluator, last, depth - 1))
         else:
             full = str(evaluator.value_of(call.func, where).ref)
             made.append(any(part in full for part in known))

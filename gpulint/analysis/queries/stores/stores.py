@@ -68,12 +68,11 @@ def returns(evaluator: Evaluator, function: Function) -> Iterator[Store]:
 
 def is_called(evaluator: Evaluator, function: Function) -> bool:
     """Whether a function is seen to be called: by a name that is it, or on an object of its classes, and not on what nobody knows."""
-    return any(
-        site.certain
-        or not isinstance(site.call.func, ast.Attribute)
-        or evaluator.value_of(site.call.func.value, site.frame).kind != "unknown"
-        for site in evaluator.callers(function)
-    )
+    for site in evaluator.callers(function):
+        on = called_on(site.call)
+        if site.certain or on is None or evaluator.value_of(on, site.frame).kind != "unknown":
+            return True
+    return False
 
 
 def collected(evaluator: Evaluator, function: Function) -> Iterator[Store]:
@@ -134,13 +133,10 @@ def _is_cut(value: Any) -> bool:
 def _is_handed_on(function: Function) -> bool:
     """Whether a function is named in its file other than to call it: `optimizer.step(closure)`, `optimizer.step(self.closure)`."""
     file, name = function.file, function.name
-    return any(
-        getattr(one.flow.parents.get(use), "func", None) is not use
-        for one in (file.body, *file.functions)
-        if name in one.words
-        for key in (name, f"{one.self_name}.{name}")
-        for use in one.flow.uses.get(key, ())
-    )
+    parts = (one for one in (file.body, *file.functions) if name in one.words)
+    keys = ((one.flow, key) for one in parts for key in (name, f"{one.self_name}.{name}"))
+    uses = ((flow, use) for flow, key in keys for use in flow.uses.get(key, ()))
+    return any(getattr(flow.parents.get(use), "func", None) is not use for flow, use in uses)
 
 
 def given_to_keep(evaluator: Evaluator, function: Function) -> Iterator[Store]:
@@ -219,8 +215,7 @@ def graph_in(evaluator: Evaluator, value: Value, depth: int = 3, added: bool = F
     if not depth:
         return ()
     if value.kind in ("tuple", "dict") and value.parts:
-        parts = value.parts if value.kind == "tuple" else tuple(one for _, one in value.parts)
-        found = tuple(inner for one in parts for inner in graph_in(evaluator, one, depth - 1))
+        found = tuple(inner for one in value.inside for inner in graph_in(evaluator, one, depth - 1))
         if value.kind == "dict":
             found += graph_in(evaluator, evaluator.element(value.but(parts=None)), depth - 1)
         return found
@@ -230,9 +225,8 @@ def graph_in(evaluator: Evaluator, value: Value, depth: int = 3, added: bool = F
     if value.kind in ("list", "set", "dict"):
         inside = [value.receiver]
         if not isinstance(value.receiver, Value):
-            inside = [
-                one for origin in in_text_order(value.origins) for one in evaluator.calling.items(*origin)
-            ]
+            made = in_text_order(value.origins)
+            inside = [item for one in made for item in evaluator.calling.items(*one)]
         return tuple(inner for one in inside for inner in graph_in(evaluator, one, depth - 1))
     if value.graph and value.kind in ("tensor", "unknown", "loaded", "parameter")[: 4 if added else 3]:
         return (value,)
@@ -508,9 +502,8 @@ class Owner:
     @property
     def birth(self) -> Any:
         """The loop that makes it anew in each of its rounds; None where none does."""
-        loops = self.frame.flow.loops(self.at)
         filling = [one.loop for one in self.rounds if one.frame is self.frame]
-        return next((loop for loop in loops if loop not in filling), None)
+        return next((loop for loop in self.frame.flow.loops(self.at) if loop not in filling), None)
 
 
 def owner_of(

@@ -56,7 +56,7 @@ class Agent:
 
     def act_unfrozen(self, z):
         self.own.zero_grad()
-        loss = -self.world.value(self.world.policy(z)).mean()  # low: GPU202
+        loss = -self.world.value(self.world.policy(z)).mean()  # expect: GPU202
         loss.backward()
         self.own.step()
 
@@ -89,6 +89,6 @@ class Game:
             loss.backward()
             self.second.step()
             self.first.zero_grad()
-            loss = F.softplus(-self.flipped(made)).mean()  # low: GPU202
+            loss = F.softplus(-self.flipped(made)).mean()  # expect: GPU202
             loss.backward()
             self.first.step()

@@ -44,6 +44,6 @@ def train(loader):
 
         opt_p.zero_grad()
         action = policy(x).draw()
-        loss = -critic(x, action).mean()  # low: GPU202
+        loss = -critic(x, action).mean()  # expect: GPU202
         loss.backward()
         opt_p.step()
