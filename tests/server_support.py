@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -283,3 +285,21 @@ async def editing(
             editor._server.kill()
         with suppress(TimeoutError):  # after a failure nothing may be left to stop
             await asyncio.wait_for(editor.stop(), 30)
+
+
+# --- without a client's manners ------------------------------------------------------------------------------------
+
+
+def message(content: Any) -> bytes:
+    body = content if isinstance(content, bytes) else json.dumps({"jsonrpc": "2.0", **content}).encode()
+    return b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
+
+
+INITIALIZE = message({"id": 1, "method": "initialize", "params": {"capabilities": {}, "processId": None}})
+
+
+def talk(given: bytes, cwd: Path) -> subprocess.CompletedProcess[bytes]:
+    """What a server answers to these bytes, after which its input ends."""
+    return subprocess.run(
+        SERVER, input=given, capture_output=True, cwd=cwd, env=environment(), timeout=120, check=False
+    )

@@ -146,9 +146,18 @@ def on_terminal(*arguments: str, cwd: Path, columns: int = 80, **variables: str)
 
 def notebook(*sources: str, **metadata: Any) -> str:
     """A notebook with these cells of code."""
-    empty = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
-    cells = [{**empty, "source": source} for source in sources]
-    return json.dumps({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5})
+    return json.dumps(book(*map(code_cell, sources), metadata=metadata))
+
+
+def book(*cells: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """What a notebook with these cells is as data."""
+    return {"cells": list(cells), "metadata": {}, "nbformat": 4, "nbformat_minor": 5, **more}
+
+
+def code_cell(source: Any, **more: Any) -> dict[str, Any]:
+    """A cell of a notebook, whose source is a text or its lines."""
+    empty = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
+    return {**empty, "source": source, **more}
 
 
 def sources(into: Path, *more: str) -> Path:

@@ -106,16 +106,6 @@ def test_without_an_entry_there_is_one(frame: str) -> None:
     assert claims_no_backward(frame.format(imports="import math", call="print(x.shape)"))
 
 
-@pytest.mark.parametrize("call", ["table.solve(out)", "torch.ops.mine.adapt(out)", "torch._C.fit(out)"])
-def test_what_is_not_seen_may_go_backward(call: str) -> None:
-    assert (
-        claims_no_backward(
-            GIVEN.format(imports="import table", call=call).replace("print(sum", "table.see(sum")
-        )
-        == []
-    )
-
-
 # torch's own, run on the CPU
 
 TRAINING = """
@@ -143,42 +133,13 @@ def train(batches):
 LOSS = "loss = (model(x) - y).pow(2).mean()\n"
 STEPS = {
     ".backward": LOSS + "loss.backward()\nopt.step()",
-    "torch.autograd.backward": LOSS + "torch.autograd.backward([loss])\nopt.step()",
     "torch.autograd.grad": LOSS
     + "for p, g in zip(weights, torch.autograd.grad(loss, weights)):\n    p.grad = g\nopt.step()",
-    "torch.autograd.functional.": """out = model(x)
-penalty = torch.autograd.functional.jacobian(lambda z: model(z).sum(), x, create_graph=True).pow(2).mean()
-loss = (out - y).pow(2).mean() + penalty
-loss.backward()
-opt.step()""",
     "torch.func.": """def cost(params):
     return (torch.func.functional_call(model, params, (x,)) - y).pow(2).mean()
 grads, loss = torch.func.grad_and_value(cost)(dict(model.named_parameters()))
 for name, p in model.named_parameters():
     p.grad = grads[name].detach()
-opt.step()""",
-    "torch.vmap": """per = torch.vmap(lambda z: torch.func.functional_call(model, dict(model.named_parameters()), (z,)))(x)
-loss = (per - y).pow(2).mean()
-loss.backward()
-opt.step()""",
-    "torch.nn.utils.stateless.functional_call": """out = torch.nn.utils.stateless.functional_call(model, dict(model.named_parameters()), (x,))
-loss = (out - y).pow(2).mean()
-loss.backward()
-opt.step()""",
-    "torch.autograd.gradcheck": LOSS
-    + "torch.autograd.gradcheck(lambda z: z.pow(2).sum(), x.double().requires_grad_())\nloss.backward()\nopt.step()",
-    "torch.autograd.gradgradcheck": LOSS
-    + "torch.autograd.gradgradcheck(lambda z: z.pow(3).sum(), x.double().requires_grad_())\nloss.backward()\nopt.step()",
-    "torch.autograd.forward_ad.": """import torch.autograd.forward_ad as fwAD
-with fwAD.dual_level():
-    slope = fwAD.unpack_dual(model(fwAD.make_dual(x, torch.ones_like(x)))).tangent
-    loss = (model(x) - y).pow(2).mean() + slope.pow(2).mean()
-    loss.backward()
-opt.step()""",
-    "torch.utils.checkpoint.": """from torch.utils.checkpoint import checkpoint
-out = checkpoint(model, x, use_reentrant=False)
-loss = (out - y).pow(2).mean()
-loss.backward()
 opt.step()""",
     ".step": """lbfgs = torch.optim.LBFGS(weights, lr=0.1, max_iter=2)
 def closure():
@@ -191,17 +152,6 @@ loss = lbfgs.step(closure)""",
 out = model(x)
 slope, = torch.autograd.grad(out.sum(), x, create_graph=True)
 loss = (out - y).pow(2).mean() + slope.pow(2).mean()
-loss.backward()
-opt.step()""",
-    ".retain_grad": """out = model(x)
-out.retain_grad()
-loss = (out - y).pow(2).mean()
-loss.backward()
-opt.step()
-loss = loss + out.grad.sum()""",
-    ".register_hook": """out = model(x)
-out.register_hook(lambda g: 2 * g)
-loss = (out - y).pow(2).mean()
 loss.backward()
 opt.step()""",
 }

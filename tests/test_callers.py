@@ -1,4 +1,5 @@
-"""Guards in other files: a finding is taken back where only callers that switch grad off can reach the function."""
+"""Guards in other files: a finding is taken back where only callers that switch grad off can reach the function, be they several
+callers away: in a base class, around the call of an object, in a script."""
 
 from __future__ import annotations
 
@@ -7,25 +8,12 @@ from pathlib import Path
 import pytest
 from gpulint.rules import all_rules
 
-from gpulint.api import check_paths
 from gpulint.findings import Confidence
 from gpulint.lint.linter import lint_text
 from gpulint.rule import RuleSet
 
 RULES = RuleSet(all_rules())
 DOUBTS = RuleSet(all_rules(), confidence=Confidence.LOW)
-
-BASE = """
-import torch
-
-class Agent:
-    def answer(self, batch):
-        {guard}
-            return self.eval_step(batch)
-
-    def eval_step(self, batch):
-        raise NotImplementedError
-"""
 
 AGENT = """
 import torch
@@ -47,76 +35,20 @@ class Ranker(Agent):
         return self.scores(batch)
 """
 
-UNRELATED = """
-import torch
-
-class Other:
-    def eval_step(self, batch):
-        return batch
-
-    def run(self, batch):
-        return self.eval_step(batch)
-"""
-
-OVERRIDE = """
-import torch
-
-from .agent import Ranker
-
-class Careful(Ranker):
-    def eval_step(self, batch):
-        return super().eval_step(batch)
-"""
-
-
-GUARDED = BASE.format(guard="with torch.no_grad():")
-UNGUARDED = BASE.format(guard="if batch is not None:")
-
-
 PLAIN = """
 class Agent:
     pass
 """
 
 
-def codes(folder: Path, rules: RuleSet = RULES, **files: str) -> list[str]:
-    """What is found in the ranker's file of a package with these files beside it."""
+def codes(folder: Path, checked: str, rules: RuleSet = RULES, **files: str) -> list[str]:
+    """What is found in `checked.py`, a package's file among these."""
     package = folder / "package"
-    package.mkdir()
-    for name, text in {"__init__": "", "agent": AGENT, **files}.items():
+    package.mkdir(exist_ok=True)
+    for name, text in {"__init__": "", **files}.items():
         (package / f"{name}.py").write_text(text)
-    path = package / "agent.py"
-    return [finding.code for finding in lint_text(AGENT, str(path), rules)]
-
-
-@pytest.mark.parametrize(
-    ("files", "expected"),
-    [
-        ({}, []),
-        ({"base": PLAIN}, ["GPU201"]),
-        ({"base": UNGUARDED}, ["GPU201"]),
-        ({"base": GUARDED}, []),
-        ({"base": GUARDED, "other": UNRELATED}, []),
-        ({"base": GUARDED, "careful": OVERRIDE}, []),
-        ({"base": GUARDED, "test_agent": "import pytest" + UNRELATED.replace("self.eval", "agent.eval")}, []),
-        # One of two calls it with grad on, for all that is seen: a doubt.
-        ({"base": GUARDED, "agent_test": UNRELATED.replace("self.eval", "agent.eval")}, []),
-        ({"base": GUARDED, "demo": UNRELATED.replace("self.eval", "agent.eval")}, []),
-    ],
-    ids=[
-        "base class unseen",
-        "alone",
-        "unguarded",
-        "base class",
-        "same name",
-        "override",
-        "test",
-        "script named like a test",
-        "another caller",
-    ],
-)
-def test_guard_of_a_base_class(tmp_path: Path, files: dict[str, str], expected: list[str]) -> None:
-    assert codes(tmp_path, **files) == expected
+    path = package / f"{checked}.py"
+    return [finding.code for finding in lint_text(path.read_text(), str(path), rules)]
 
 
 HELPER = """
@@ -145,14 +77,8 @@ from helper import evaluate
 )
 def test_guard_two_files_away(tmp_path: Path, guard: str, expected: list[str]) -> None:
     """A helper without torch hands the call on; the guard stands in the script that calls the helper."""
-    assert codes(tmp_path, base=PLAIN, helper=HELPER, script=SCRIPT.format(guard=guard)) == expected
-
-
-def test_one_way_in_without_a_guard(tmp_path: Path) -> None:
-    torch_helper = "import torch\n" + HELPER
-    guarded = SCRIPT.format(guard="with torch.no_grad():")
-    bare = SCRIPT.format(guard="if agent:")
-    assert codes(tmp_path, DOUBTS, base=PLAIN, helper=torch_helper, script=guarded, other=bare) == ["GPU201"]
+    files = {"agent": AGENT, "base": PLAIN, "helper": HELPER, "script": SCRIPT.format(guard=guard)}
+    assert codes(tmp_path, "agent", **files) == expected
 
 
 EVALUATION = """
@@ -230,33 +156,147 @@ def test_a_console_script_begins_with_grad_whoever_else_calls_it(
     assert [finding.code for finding in lint_text(EVALUATION, str(path), DOUBTS)] == expected
 
 
-def test_without_a_project_file_what_is_checked_together_is_the_project(tmp_path: Path) -> None:
-    for case in ("one", "two"):
-        (tmp_path / case / "tools").mkdir(parents=True)
-        (tmp_path / case / "common").mkdir()
-        (tmp_path / case / "common" / "meters.py").write_text(
-            "class Meter:\n    def __init__(self):\n        self.all = []\n\n"
-            "    def update(self, value):\n        self.all.append(value)\n"
-        )
-        (tmp_path / case / "tools" / "train.py").write_text(
-            "import torch\nfrom common.meters import Meter\n\n\n"
-            "def train(model, loader, criterion, optimizer):\n    meter = Meter()\n"
-            "    for x, y in loader:\n        loss = criterion(model(x), y)\n        optimizer.zero_grad()\n"
-            "        loss.backward()\n        optimizer.step()\n        meter.update(loss)\n"
-        )
-    for path in (tmp_path / "one", tmp_path):
-        found = check_paths(path, {})
-        assert {f.code for f in found} == {"GPU104"}
-    assert len(found) == 2
+PIPELINE = """
+import torch
+
+class Pipeline:
+    def __call__(self, x):
+        return self._single(x)
+
+    def _single(self, x):
+        if self.framework == "torch":
+            {guard}
+                return self.forward(x)
+        else:
+            return self.forward(x)
+"""
+
+STAGE = """
+import torch
+from .base import Pipeline
+from .finder import Finder
+
+class Stage(Pipeline):
+    def __init__(self, path):
+        finder = Finder(path)
+        self.finder = finder
+
+    def forward(self, x):
+        return {"found": self.finder(x)}
+"""
+
+FINDER = """
+import torch
+from torch import nn
+from torch.autograd import Variable
+
+class Finder(nn.Module):
+    def __init__(self, path):
+        super().__init__()
+        self.net = nn.Conv2d(3, 8, 3).cuda()
+
+    def forward(self, image):
+        x = Variable(image.cuda(), volatile=True)
+        return self.net(x).data.cpu().numpy()
+"""
+
+GUARD, BARE = "with torch.no_grad():", "if x is not None:"
 
 
-def test_a_function_of_the_same_name_elsewhere_guards_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("guard", "expected"), [(GUARD, []), (BARE, ["GPU204"])], ids=["guarded", "bare"])
+def test_object_called_by_a_stage_whose_base_is_guarded(
+    tmp_path: Path, guard: str, expected: list[str]
+) -> None:
+    """Of two calls in one function the framework decides; the network itself is called as an object."""
+    files = {"base": PIPELINE.format(guard=guard), "stage": STAGE, "finder": FINDER}
+    found = codes(tmp_path, "finder", **files)
+    assert [code for code in found if code == "GPU204"] == expected
+
+
+LABELER = """
+import torch
+from nets import load
+
+class Labeler:
+    def __init__(self, path):
+        self.model = load(path).cuda()
+        self.model.eval()
+
+    def __call__(self, x):
+        probabilities = self.model(x.cuda())
+        return probabilities.argmax(1).tolist()
+"""
+
+SETUP = """
+import torch
+from .labeler import Labeler
+from .data import Labelled
+
+def dataset(path):
+    labeler = Labeler(path)
+    return Labelled(path, labeler=labeler)
+"""
+
+DATA = """
+import torch
+
+class Labelled:
+    def __init__(self, path, labeler):
+        self.labeler = labeler
+
+    def __getitem__(self, index):
+        x = torch.load(str(index))
+        {guard}
+            return x, self.labeler(x)
+"""
+
+OTHER = """
+import torch
+
+class Teacher:
+    def step(self, x):
+        return self.labeler(self.teacher, x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"data": DATA.format(guard=GUARD)}, []),
+        ({"data": DATA.format(guard=BARE)}, ["GPU201"]),
+        ({"data": DATA.format(guard=GUARD), "other": OTHER}, []),
+        # What has the same name elsewhere is not seen to be the same.
+        ({"data": DATA.format(guard=GUARD), "other": OTHER.replace("self.teacher, ", "")}, []),
+    ],
+    ids=["guarded", "bare", "other arguments", "same name"],
+)
+def test_object_handed_to_a_data_set(tmp_path: Path, files: dict[str, str], expected: list[str]) -> None:
+    assert codes(tmp_path, "labeler", labeler=LABELER, setup=SETUP, **files) == expected
+
+
+JUDGE = """
+import torch
+from torchvision.models import resnet50
+
+class Judge:
+    def __init__(self):
+        self.net = resnet50().cuda()
+
+    def score(self, loader):
+        self.net.eval()
+        right = 0
+        for images, labels in loader:
+            right += (self.net(images.cuda()).argmax(1) == labels.cuda()).sum().item()
+        return right
+"""
+
+
+@pytest.mark.parametrize(
+    ("exports", "expected"), [("", []), ("from .judge import Judge", ["GPU201"])], ids=["kept", "exported"]
+)
+def test_method_of_a_class_that_a_package_exports(tmp_path: Path, exports: str, expected: list[str]) -> None:
+    """Nothing in the program calls it; whoever is given the class may."""
     (tmp_path / "pyproject.toml").write_text("")
-    (tmp_path / "evaluation.py").write_text(
-        "import torch\nfrom torch import nn\n\n\ndef evaluate(model: nn.Module, loader):\n    model.eval()\n"
-        "    hits = 0\n    for x, y in loader:\n        hits += (model(x.cuda()).argmax(1) == y.cuda()).sum().item()\n    return hits\n"
-    )
-    other = "import torch\nfrom other import {names}\n\n\ndef main(m, l):\n    with torch.no_grad():\n        return evaluate(m, l)\n"
-    for names in ("evaluate as judge, train", "train"):
-        (tmp_path / "main.py").write_text(other.format(names=names))
-        assert [f.code for f in check_paths(tmp_path, {})] == ["GPU201"]
+    files = {"__init__": exports, "run": "if __name__ == '__main__':\n    print(1)\n"}
+    assert codes(tmp_path, "judge", judge=JUDGE, **files) == expected
+    assert codes(tmp_path, "judge", DOUBTS, judge=JUDGE, **files) == ["GPU201"]

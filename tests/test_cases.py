@@ -13,7 +13,7 @@ Labels stand at the end of a line, as comments::
 A case is `cases/QUESTION/CODE_bug_NAME.py` or `cases/QUESTION/CODE_ok_NAME.py`: the folder is the question that the
 analysis must answer right (`QUESTIONS` says them, docs/architecture.md what they are for), the code is that of the rule which then has its say. Programs that
 are about no single question lie in a folder of their kind (`KINDS`) and have no code in their name. A `bug_` file has
-at least one `expect`, `note` or `low` of its rule, an `ok_` file no `expect` or `note`. Cases join the tests once their rule exists.
+at least one `expect`, `note` or `low` of its rule, an `ok_` file no `expect` or `note`.
 
 A case of several files is one file here, in which `# file: NAME` heads each of them, as in the examples of the rules;
 what stands before the first says what the case is about. The files are written into a folder of their own and linted
@@ -22,8 +22,7 @@ there as a project, and each may have labels.
 What gpulint is known to get wrong in a case stands in `cases/open.txt`, line by line; a case fails where it gets anything
 else wrong, and where it no longer gets wrong what stands there.
 
-`python tests/test_cases.py [CODE ...]` prints recall and false alarms by code, then each miss and alarm.
-`python tests/test_cases.py --open` prints what belongs into `cases/open.txt`.
+`python tests/test_cases.py --open` prints what belongs into `cases/open.txt`: each miss and alarm that there is.
 """
 
 from __future__ import annotations
@@ -31,7 +30,6 @@ from __future__ import annotations
 import ast
 import io
 import re
-import sys
 import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
@@ -67,8 +65,7 @@ QUESTIONS = {
     "reached": "Who runs this code: a program, a caller elsewhere, a test, nobody?",
     "meant": "Is it a mistake, or what the author wants?",
 }
-# A kind of program is examined once the rule named here exists.
-KINDS = {"lookalikes": "GPU101", "mixed": "GPU101", "frameworks": "GPU104"}
+KINDS = ("lookalikes", "mixed", "frameworks")
 
 _LABEL = re.compile(r"#\s*(expect|note|maybe|low):\s*([A-Z0-9|@a-z, ]+)")
 _CODE = re.compile(r"(GPU\d{3}(?:\|GPU\d{3})*)(?:@([a-z]))?$")
@@ -119,11 +116,6 @@ class Case:
         """`bug` or `ok`; empty where the file is named otherwise."""
         found = _NAME.match(self.path.stem)
         return found[2] if found else ""
-
-    @property
-    def subject(self) -> str:
-        """The code of the rule that must exist before this case is examined."""
-        return self.code or KINDS[self.question]
 
     @property
     def files(self) -> dict[str, str]:
@@ -212,27 +204,6 @@ def implemented() -> frozenset[str]:
     return frozenset(rule.code for rule in rule_set().rules)
 
 
-def examine(case: Case, codes: frozenset[str]) -> tuple[list[Demand], list[tuple[int, str]], list[Demand]]:
-    """Demands met, false alarms, demands missed, counting only `codes`."""
-    certain, doubtful = placed(case, codes)
-    asked = [demand for demand in case.demands if codes.intersection(demand.codes)]
-    asked += [Demand((line,), (code,)) for line, code in case.doubtful if code in codes]
-    wanted = doubtful & case.doubtful
-    met = [demand for demand in asked if demand.met(certain | wanted)]
-    alarms = (certain | (doubtful - wanted)) - case.allowed
-    return met, sorted(alarms), [demand for demand in asked if demand not in met]
-
-
-def placed(case: Case, codes: frozenset[str]) -> tuple[set[tuple[int, str]], ...]:
-    """What is found with high and with low confidence, by the line where its statement begins."""
-    found: dict[Confidence, set[tuple[int, str]]] = {level: set() for level in Confidence}
-    for finding in findings(case):
-        if finding.code in codes:
-            line = case.starts.get(finding.line, finding.line)
-            found[finding.confidence].add((line, finding.code))
-    return tuple(found.values())
-
-
 FOUND: dict[tuple[Path, str], list[Finding]] = {}  # what `findings` gave: several tests ask for it
 
 
@@ -260,40 +231,42 @@ def laid_out(case: Case) -> Iterator[tuple[str, str]]:
             yield str(Path(folder, name)), text
 
 
-def due(codes: frozenset[str]) -> list[Case]:
-    return [case for case in all_cases() if case.subject in codes]
-
-
-@pytest.mark.parametrize("case", due(implemented()), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", all_cases(), ids=lambda case: case.name)
 def test_case(case: Case) -> None:
-    shortfalls = set(shortcomings(case, implemented()))
+    shortfalls = set(shortcomings(case))
     known = known_shortcomings().get(case.name, set())
     new, mended = sorted(shortfalls - known), sorted(known - shortfalls)
     assert not new, f"{case.path}: {'; '.join(new)}"
     assert not mended, f"{case.path}: no longer so, take it out of {OPEN.name}: {'; '.join(mended)}"
 
 
-def shortcomings(case: Case, codes: frozenset[str]) -> list[str]:
+def shortcomings(case: Case) -> list[str]:
     """What gpulint does not say of a case as a perfect tool would: `missed GPU101 on line 7`, `doubted …` where it is told
     with less confidence than the code allows, `note …` or `warning …` where it should be the other, `false alarm …`."""
-    _, alarms, missed = examine(case, codes)
-    _, doubtful = placed(case, codes)
+    by_level: dict[Confidence, set[tuple[int, str]]] = {level: set() for level in Confidence}
+    for one in findings(case):
+        by_level[one.confidence].add((case.starts.get(one.line, one.line), one.code))
+    certain, doubtful = by_level[Confidence.HIGH], by_level[Confidence.LOW]
+    wanted = doubtful & case.doubtful
+    alarms = sorted((certain | (doubtful - wanted)) - case.allowed)
+    asked = [*case.demands, *(Demand((line,), (code,)) for line, code in case.doubtful)]
+    missed = [demand for demand in asked if not demand.met(certain | wanted)]
     found = []
     for demand in missed:
         what = "doubted" if demand.met(doubtful) else "missed"
         found.append(f"{what} {'|'.join(demand.codes)} on line {' or '.join(map(str, demand.places))}")
     expected = {(line, code) for demand in missed for line in demand.places for code in demand.codes}
-    found += [f"{one.severity.word} {one.code} on line {one.line}" for one in misjudged(case, codes)]
+    found += [f"{one.severity.word} {one.code} on line {one.line}" for one in misjudged(case)]
     return found + [
         f"false alarm {code} on line {line}" for line, code in alarms if (line, code) not in expected
     ]
 
 
-def misjudged(case: Case, codes: frozenset[str]) -> Iterator[Finding]:
+def misjudged(case: Case) -> Iterator[Finding]:
     """The findings that are notes and should be more, or the other way round, of the rules that some case demands notes of."""
     for one in findings(case):
         place = (case.starts.get(one.line, one.line), one.code)
-        if one.code in codes & with_notes() and not one.doubts and place in case.allowed:
+        if one.code in with_notes() and not one.doubts and place in case.allowed:
             if (one.severity is Severity.INFO) != (place in case.notes):
                 yield one
 
@@ -319,7 +292,7 @@ def test_every_unsafe_cut_says_why(question: str) -> None:
     codes = {"GPU101", "GPU102", "GPU103", "GPU104", "GPU106", "GPU107", "GPU201", "GPU202"}
     silent = [
         (case.name, one.line, one.code)
-        for case in due(implemented())
+        for case in all_cases()
         if case.question == question
         for one in findings(case)
         if one.code in codes and one.fix is not None
@@ -329,7 +302,7 @@ def test_every_unsafe_cut_says_why(question: str) -> None:
 
 
 def test_known_shortcomings_are_of_cases() -> None:
-    assert known_shortcomings().keys() <= {case.name for case in due(implemented())}
+    assert known_shortcomings().keys() <= {case.name for case in all_cases()}
 
 
 def test_cases_are_well_formed() -> None:
@@ -383,39 +356,7 @@ def test_at_least_as_many_look_alikes_as_bugs() -> None:
     assert kinds["ok"] >= kinds["bug"] > 0
 
 
-def main(arguments: list[str]) -> int:
-    if "--open" in arguments:
-        for case in due(implemented()):
-            print(*(f"{case.name}: {what}" for what in shortcomings(case, implemented())), sep="\n", end="")
-            print(end="\n" if shortcomings(case, implemented()) else "")
-        return 0
-    wanted = {argument for argument in arguments if argument.startswith("GPU")}
-    codes = frozenset(code for code in implemented() if not wanted or code in wanted)
-    met: Counter[str] = Counter()
-    missed: Counter[str] = Counter()
-    alarms: Counter[str] = Counter()
-    lines: list[str] = []
-    cases = due(implemented())
-    for case in cases:
-        try:
-            good, false, bad = examine(case, codes)
-        except Exception as error:
-            lines.append(f"{case.name}: CRASH {type(error).__name__}: {error}")
-            continue
-        met.update(demand.codes[0] for demand in good)
-        missed.update(demand.codes[0] for demand in bad)
-        alarms.update(code for _, code in false)
-        lines += [f"{case.name}:{d.places[0]} MISS  {'|'.join(d.codes)}" for d in bad]
-        lines += [f"{case.name}:{line} FALSE {code}" for line, code in false]
-    print(f"{len(cases)} cases of {len(all_cases())}")
-    print(f"{'code':8}{'asked':>7}{'found':>7}{'recall':>8}{'false':>7}")
-    for code in sorted(codes | set(met) | set(missed) | set(alarms)):
-        asked = met[code] + missed[code]
-        recall = f"{met[code] / asked:.0%}" if asked else "-"
-        print(f"{code:8}{asked:7}{met[code]:7}{recall:>8}{alarms[code]:7}")
-    print(*lines, sep="\n")
-    return int(bool(lines))
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    for case in all_cases():
+        for what in shortcomings(case):
+            print(f"{case.name}: {what}")

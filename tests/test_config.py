@@ -2,14 +2,15 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import gpulint.rules
 import pytest
 
 from gpulint.config import KEYS, Config, ConfigError, ConfigResolver, Overrides, json_schema, load_config
-from gpulint.findings import Finding, Fix, Severity
-from gpulint.lint.selection import Selection
+from gpulint.findings import Finding, Severity
+from gpulint.lint.selection import Selection, forget_rules
 from gpulint.rule import Option, Rule
 
 
@@ -43,19 +44,11 @@ class Optional(Rule):
 
 
 @pytest.fixture(autouse=True)
-def three_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+def three_rules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr("gpulint.lint.selection.all_rules", lambda: (HeldGraph, DeviceAccumulation, Optional))
-    from gpulint.lint.selection import _rules_in
-
-    _rules_in.cache_clear()
-
-
-@pytest.fixture(autouse=True)
-def forget_rules() -> object:
+    forget_rules()
     yield
-    from gpulint.lint.selection import _rules_in
-
-    _rules_in.cache_clear()
+    forget_rules()
 
 
 def rule_codes(config: Config, path: str = "/p/a.py") -> list[str]:
@@ -194,46 +187,6 @@ def test_errors_name_file_key_and_remedy(
     assert str(caught.value).startswith(f"{name}: {prefix}")
 
 
-def test_a_rules_name_stands_for_its_code() -> None:
-    given = config(
-        select=["ALL"],
-        ignore=["device-accumulation"],
-        severity={"held-graph": "info"},
-        options={"held-graph": {"limit": 5}},
-        per_file_ignores={"old.py": ["held-graph"]},
-    )
-    assert rule_codes(given) == ["GPU101", "GPU901"]
-    assert rule_codes(given, "/p/old.py") == ["GPU901"]
-    assert Selection(given).rules_for("/p/a.py").options["GPU101"]["limit"] == 5
-    assert [item.severity.value for item in Selection(given).graded([some("GPU101")])] == ["info"]
-    assert rule_codes(Overrides(select=("held-graph",)).apply(Config())) == ["GPU101"]
-    with pytest.raises(ConfigError, match=re.escape('--select: unknown rule "HELD"')):
-        Selection(Overrides(select=("HELD",)).apply(Config()))
-
-
-def some(code: str, fix: Fix | None = None) -> Finding:
-    return Finding(code, "x", Severity.ERROR, "m", "a.py", 1, 1, 1, 2, fix=fix)
-
-
-@pytest.mark.parametrize(
-    ("keys", "overrides", "fixable"),
-    [
-        ({}, Overrides(), ["GPU101", "GPU102", "GPU901"]),
-        ({"fixable": ["GPU1"]}, Overrides(), ["GPU101", "GPU102"]),
-        ({"unfixable": ["ALL"]}, Overrides(), []),
-        ({"unfixable": ["ALL"]}, Overrides(fixable=("GPU101",)), ["GPU101"]),
-        ({"unfixable": ["held-graph"]}, Overrides(unfixable=("GPU9",)), ["GPU102"]),
-    ],
-)
-def test_rules_whose_fixes_are_applied(
-    keys: dict[str, object], overrides: Overrides, fixable: list[str]
-) -> None:
-    selection = Selection(overrides.apply(config(**keys)))
-    told = selection.graded(some(code, Fix("safe", "m", ())) for code in ("GPU101", "GPU102", "GPU901"))
-    assert [item.code for item in told if item.fix is not None] == fixable
-    assert len(told) == 3
-
-
 def test_settings_of_the_command_line_stand_between_its_options_and_the_file() -> None:
     given = config(select=["GPU101"], fail_on="error", fix=True)
     both = Overrides(fail_on="info", settings=('select = ["GPU102"]', 'fail-on = "never"\nfix = false'))
@@ -312,19 +265,6 @@ def test_gpulint_toml_before_pyproject(tmp_path: Path) -> None:
 def test_broken_pyproject_of_others_is_passed_over(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[tool.black\n")
     assert ConfigResolver().for_directory(str(tmp_path)).source is None
-
-
-def test_isolated_and_explicit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "gpulint.toml").write_text('select = ["GPU101"]\n')
-    (tmp_path / "ci.toml").write_text('select = ["GPU102"]\nexclude = ["gen"]\n')
-    assert ConfigResolver(isolated=True).for_directory(str(tmp_path)).select is None
-    explicit = ConfigResolver("ci.toml").for_directory(str(tmp_path / "deep"))
-    assert explicit.select == ("GPU102",)
-    assert explicit.exclude is not None
-    assert explicit.exclude[0].base == str(tmp_path)
-    (tmp_path / "empty.toml").write_text("")
-    assert ConfigResolver("empty.toml").for_directory(str(tmp_path)).select is None
 
 
 def test_schema_has_every_key_and_refuses_what_the_parser_refuses() -> None:

@@ -261,25 +261,3 @@ def test_a_changed_figure_is_noticed() -> None:
     tried = [(codes, figure, figure.changed(by)) for codes, figure in figures for by in (1, -1)]
     missed = [f"{figure} as {other}" for codes, figure, other in tried if is_borne(other, codes)]
     assert len(missed) < 0.07 * len(tried), missed
-
-
-@pytest.mark.parametrize(
-    ("code", "text", "strangers"),
-    [
-        ("GPU201", "peaks at 1.56 GiB with grad and at 1.15 GiB: 1.36 times", []),
-        ("GPU201", "peaks at 1.57 GiB with grad and at 1.15 GiB: 1.37 times", ["1.57 GiB", "1.37 times"]),
-        ("GPU201", "1.56 against 1.16 GiB", ["1.16 GiB"]),
-        ("GPU304", "7 % more; 8 % more; 173 MiB of gradients; 183 MiB", ["8 %", "183 MiB"]),
-        ("GPU304", "2,747,978,752 B and 2,748 MB and 2,749 MB", ["2,749 MB"]),
-        ("GPU504", "2.19 ms, 2.29 ms", ["2.29 ms"]),
-        ("GPU504", "a 4-layer model, batch 16 × 256, `x 3.5 ms`, torch 2.11, 32 to 512 tokens", []),
-    ],
-)
-def test_reads_figures_as_people_write_them(code: str, text: str, strangers: list[str]) -> None:
-    read = Text("here", code, text, frozenset({code}))
-    assert [str(figure) for figure in read.figures() if not is_borne(figure, read.codes)] == strangers
-    assert not read.bare()
-
-
-def test_a_number_without_unit_is_seen() -> None:
-    assert Text("here", "GPU504", "2.19 ms, and 1.71 with one", frozenset({"GPU504"})).bare() == ["1.71"]

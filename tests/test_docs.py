@@ -20,7 +20,7 @@ import pytest
 import warm
 from gpulint.rules import all_rules
 from schemas import GITLAB_CI, schemas, violations
-from support import HELD, environment, gpulint
+from support import HELD, environment, gpulint, notebook
 
 from gpulint.cli._dispatch import cli
 from gpulint.config import KEYS, Config
@@ -157,9 +157,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("src/train.py", "train.py", "scripts/probe.py"):
         (top / name).parent.mkdir(exist_ok=True)
         (top / name).write_text(HELD)
-    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": HELD}
-    notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-    (top / "train.ipynb").write_text(json.dumps(notebook))
+    (top / "train.ipynb").write_text(notebook(HELD))
     (top / "ci.toml").write_text('ignore = ["GPU5"]\n')
     rule = top / "tools/lint/summary_every_step.py"
     rule.parent.mkdir(parents=True)
@@ -272,7 +270,10 @@ def test_figures_of_a_reading_are_those_of_its_data(reading: Path) -> None:
     assert re.search(rf"{told.total() - told[None]} of them were told, {told['high']} by default", measured)
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+BESIDE = [ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+
+
+@pytest.mark.parametrize("path", [*PAGES, *BESIDE], ids=lambda path: path.name)
 def test_links_between_files(path: Path) -> None:
     """Rules' pages and reports are made when the site is built, which checks links to them."""
     text = BLOCK.sub("", path.read_text(encoding="utf-8"))

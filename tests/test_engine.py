@@ -107,17 +107,6 @@ def test_a_way_that_values_share_is_gone_once() -> None:
     assert evaluator.followed < 400
 
 
-@pytest.mark.parametrize(
-    ("key", "kind"), [("'scores'", "tensor"), ("'right'", "number"), ("'none'", "unknown")]
-)
-def test_what_goes_by_another_key_is_not_what_is_asked_for(key: str, kind: str) -> None:
-    text = (
-        "import torch\ndef f(x, y):\n    out = {'scores': torch.relu(x)}\n    out['right'] = (x > y).float().mean().item()\n"
-        f"    return out\nf(torch.ones(2), 1)[{key}]"
-    )
-    assert last_value(text).kind == kind
-
-
 def fan(count: int, width: int) -> str:
     """Functions each of which calls the next ones: as many ways as there are paths through them."""
     parts = ["import torch\n"]
@@ -162,3 +151,14 @@ def test_a_deep_expression_is_no_deeper_than_the_stack() -> None:
         assert last_value("x = 1\n" + " + ".join(["x"] * 300)).kind == "number"
     finally:
         sys.setrecursionlimit(limit)
+
+
+@pytest.mark.parametrize(
+    ("key", "kind"), [("'scores'", "tensor"), ("'right'", "number"), ("'none'", "unknown")]
+)
+def test_what_goes_by_another_key_is_not_what_is_asked_for(key: str, kind: str) -> None:
+    text = (
+        "import torch\ndef f(x, y):\n    out = {'scores': torch.relu(x)}\n    out['right'] = (x > y).float().mean().item()\n"
+        f"    return out\nf(torch.ones(2), 1)[{key}]"
+    )
+    assert last_value(text).kind == kind

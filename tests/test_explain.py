@@ -7,15 +7,14 @@ from pathlib import Path
 
 import pytest
 from gpulint.rules import all_rules
-from support import gpulint
+from support import book as notebook
+from support import code_cell, gpulint
 
-from gpulint.analysis.project.file import quoted
 from gpulint.answers import (
     Answer,
     Question,
     Verdict,
     confidence_of,
-    doubts_of,
     left_open,
     minor,
     proven,
@@ -100,24 +99,7 @@ def test_what_comes_after_a_refutation_is_not_asked() -> None:
     assert until_refuted(answers()) == (YES, NO)  # type: ignore[arg-type]
 
 
-def test_the_doubts_are_the_open_answers_clauses() -> None:
-    assert doubts_of((MAYBE, YES, left_open(Question.DEVICE, "no word of it"))) == (
-        "not seen",
-        "no word of it",
-    )
-    assert doubts_of((YES,)) == ()
-
-
 # -- files ---------------------------------------------------------------------------------------------------
-
-
-def test_a_claim_that_is_told_shows_what_it_stands_on() -> None:
-    one = of("GPU201", EVALUATION, 12)
-    assert (one.outcome, one.subject, one.row) == (TOLD, "model", 12)
-    assert (Question.GRAD, Verdict.PROVEN) in verdicts(one)
-    assert all(verdict is Verdict.PROVEN for _, verdict in verdicts(one))
-    held = of("GPU101", EVALUATION, 12)
-    assert (held.outcome, held.subject) == (TOLD, "total")
 
 
 def test_a_claim_that_is_not_told_shows_what_refutes_it_and_the_line_that_says_so() -> None:
@@ -132,37 +114,9 @@ def test_a_claim_that_is_not_told_shows_what_refutes_it_and_the_line_that_says_s
     assert (verdicts(one), because.row) == ([(Question.GRAD, Verdict.REFUTED)], 11)
 
 
-def test_where_grad_is_off_for_the_whole_function_that_is_said() -> None:
-    text = EVALUATION.replace("def evaluate", "@torch.no_grad()\ndef evaluate")
-    (because,) = of("GPU201", text).answers
-    assert (because.answer.clause, because.row) == (
-        "grad is off",
-        text[: text.index("def evaluate")].count("\n"),
-    )
-
-
-@pytest.mark.parametrize(
-    ("head", "number"),
-    [("model: nn.Module, batch", 1), ("batch, model=nn.Linear(3000, 3000)", 2)],
-)
-def test_a_doubt_is_an_open_answer(head: str, number: int) -> None:
-    text = f"import torch\nfrom torch import nn\n\n\ndef scores({head}):\n    model.eval()\n"
-    one = of("GPU201", text + "    return model(batch)\n")
-    assert one.outcome == "told with --confidence low"
-    assert sum(each.answer.verdict is Verdict.OPEN for each in one.answers) == number
-
-
 def test_what_a_comment_silences_is_said_to_be_silenced() -> None:
     text = EVALUATION.replace("model(inputs), targets)\n", "model(inputs), targets)  # gpulint: ignore\n")
     assert {one.outcome for one in explained(text, 12) if one.code in ("GPU101", "GPU201")} == {SILENCED}
-
-
-def test_that_a_file_is_one_of_tests_is_said(tmp_path: Path) -> None:
-    text = EVALUATION + "\n\ndef test_it():\n    assert evaluate([]) == 0\n"
-    found = [
-        one for one in explained(text, 12, str(tmp_path / "tests" / "test_model.py")) if one.code == "GPU201"
-    ]
-    assert [(one.outcome, one.answers[-1].answer.question) for one in found] == [(SILENT, Question.REACHED)]
 
 
 def test_one_cause_is_told_once() -> None:
@@ -171,18 +125,6 @@ def test_one_cause_is_told_once() -> None:
     )
     outcomes = [one.outcome for one in explained(text) if one.code == "GPU201" and one.subject == "model"]
     assert outcomes == [TOLD, ELSEWHERE]
-
-
-def test_callers_in_other_files_take_a_claim_back(tmp_path: Path) -> None:
-    (tmp_path / "pyproject.toml").touch()
-    (tmp_path / "main.py").write_text(
-        "import torch\nfrom scoring import evaluate\n\nwith torch.no_grad():\n    evaluate([])\n"
-    )
-    path = tmp_path / "scoring.py"
-    path.write_text(EVALUATION)
-    (one,) = (one for one in explain_text(EVALUATION, str(path), RULES) if one.code == "GPU201")
-    assert one.outcome == SILENT
-    assert one.answers[-1].answer.clause == "whoever is seen to call it switches grad off"
 
 
 def test_an_answer_may_name_a_line_of_another_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,18 +162,8 @@ def test_every_told_finding_is_explained_by_its_answers() -> None:
 
 def book(*sources: str) -> str:
     """A notebook with a title and code cells; each line has one of its JSON."""
-    cells = [{"cell_type": "markdown", "metadata": {}, "source": ["# Title"]}]
-    cells += [
-        {
-            "cell_type": "code",
-            "metadata": {},
-            "outputs": [],
-            "execution_count": None,
-            "source": one.splitlines(True),
-        }
-        for one in sources
-    ]
-    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1)
+    title = {"cell_type": "markdown", "metadata": {}, "source": ["# Title"]}
+    return json.dumps(notebook(title, *(code_cell(one.splitlines(True)) for one in sources)), indent=1)
 
 
 HEAD, FUNCTION = EVALUATION.split("\n\n\n")
@@ -273,13 +205,6 @@ def test_the_places_of_a_notebook(tmp_path: Path, place: str) -> None:
     assert gpulint("explain", "book.ipynb:cell 2:6", cwd=tmp_path).returncode == 1
 
 
-def test_a_cell_that_cannot_be_read_and_may_decide_is_named(tmp_path: Path) -> None:
-    (tmp_path / "book.ipynb").write_text(book(HEAD, "with torch.no_grad(:\n", FUNCTION))
-    done = gpulint("explain", "book.ipynb", cwd=tmp_path)
-    assert done.returncode == 0
-    assert "cell 3 does not parse, and speaks of gradients" in done.stdout.decode()
-
-
 # -- the command ---------------------------------------------------------------------------------------------
 
 
@@ -316,19 +241,6 @@ def test_wrong_use_is_one_clear_sentence(tmp_path: Path, arguments: tuple[str, .
     done = gpulint("explain", *arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert message in done.stderr.decode()
-
-
-@pytest.mark.parametrize(
-    ("code", "told"),
-    [
-        ("x +\n  1", "x + 1"),
-        ('torch.load(os.path.join(folder, "latest.pt"), map_location=device)', "torch.load(…)"),
-        ("network(pictures[0], pictures[1])[self.names.index(name)]", "network(…)[…]"),
-        ("a" * 50, "a" * 39 + "…"),
-    ],
-)
-def test_code_is_quoted_without_what_stands_in_its_brackets(code: str, told: str) -> None:
-    assert quoted(code, 40) == told
 
 
 def test_what_is_seen_of_the_value_that_a_claim_is_about() -> None:

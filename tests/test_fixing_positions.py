@@ -63,13 +63,6 @@ def test_equal_statements_are_told_apart() -> None:
     assert [tree.spans.of(line)[0].row for line in tree.module.body] == [1, 2, 3]
 
 
-def test_parents() -> None:
-    tree = Tree("def f():\n    x = g(a)\n")
-    chain = [type(node).__name__ for node in tree.spans.ancestors(tree.find("a"))]
-    assert chain == ["Arg", "Call", "Assign", "SimpleStatementLine", "IndentedBlock", "FunctionDef", "Module"]
-    assert tree.spans.parent(tree.module) is None
-
-
 def test_a_text_of_another_tree_is_refused() -> None:
     module = cst.parse_module("x = 1\n")
     with pytest.raises(PositionError, match="does not belong"):

@@ -5,8 +5,8 @@ import pytest
 from fixing_support import Tree, changed, finding
 
 from gpulint.fix.canvas import RenderError
-from gpulint.fix.nodes import assign, call_method, delete, no_grad_decorator, no_grad_with
-from gpulint.rule import AddImport, Change, Decorate, Insert, Remove, Replace, Wrap
+from gpulint.fix.nodes import assign, call_method, delete, no_grad_with
+from gpulint.rule import AddImport, Change, Insert, Remove, Replace, Wrap
 from gpulint.source.edits import apply_edits
 
 NEWLINES = ["\n", "\r\n"]
@@ -48,20 +48,6 @@ def test_removed_statements(text: str, gone: list[str], result: str, newline: st
         return [Remove(tree.small(lines(code, newline))) for code in gone]
 
     assert changed(lines(text, newline), make) == lines(result, newline)
-
-
-@pytest.mark.parametrize("newline", NEWLINES)
-@pytest.mark.parametrize(
-    ("text", "first_line", "result"),
-    [
-        ("x\nif a:\n    b\n    # foot\ny\n", "if a:", "x\ny\n"),
-        ("if x:\n    for a in b:\n        c\n", "for a in b:", "if x:\n    pass\n"),
-    ],
-)
-def test_removed_blocks(text: str, first_line: str, result: str, newline: str) -> None:
-    assert changed(lines(text, newline), lambda tree: [Remove(tree.line(first_line))]) == lines(
-        result, newline
-    )
 
 
 def test_a_call_stands_for_its_statement() -> None:
@@ -123,28 +109,6 @@ def test_inserted_statements(text: str, anchor: str, after: bool, result: str, n
     assert changed(lines(text, newline), make) == lines(result, newline)
 
 
-@pytest.mark.parametrize(
-    ("text", "anchor", "after", "result"),
-    [
-        (
-            "for a in b:\n    c\n    # foot\nd\n",
-            "for a in b:",
-            True,
-            "for a in b:\n    c\n    # foot\ndel q\nd\n",
-        ),
-        ("x\n@d\ndef f(): pass\n", "def f(): pass", False, "x\ndel q\n@d\ndef f(): pass\n"),
-        ("if a:\n    b\nelif c:\n    d\nelse:\n    e\nf\n", "if a:", True, None),
-        ("class A:\n\n    # k\n    def f(self):\n        x", "def f(self):", True, None),
-    ],
-)
-def test_inserted_beside_blocks(text: str, anchor: str, after: bool, result: str | None) -> None:
-    if result is None and anchor == "if a:":
-        result = text.replace("f\n", "del q\nf\n")
-    elif result is None:
-        result = text + "\n    del q"
-    assert changed(text, lambda tree: [Insert(tree.line(anchor), delete(["q"]), after)]) == result
-
-
 def test_an_anchor_in_an_elif_means_the_whole_if() -> None:
     text = "if a:\n    b\nelif c:\n    d\n"
     assert changed(text, lambda tree: [Insert(tree.find("c"), delete(["q"]))]) == text + "del q\n"
@@ -199,34 +163,6 @@ def test_wrapped_statements(text: str, wrapped: list[str], result: str, newline:
         return [Wrap(tuple(tree.small(lines(code, newline)) for code in wrapped), NO_GRAD)]
 
     assert changed(lines(text, newline), make) == lines(result, newline)
-
-
-@pytest.mark.parametrize("newline", NEWLINES)
-def test_wrapped_block(newline: str) -> None:
-    text = (
-        "def f():\n  # head\n  @d\n  def g(x,\n      y):\n    '''doc\n  doc'''\n    if x: y  # k\n  # odd\n"
-        "    # foot\n# left\n  z\n"
-    )
-    result = (
-        "def f():\n  # head\n  with torch.no_grad():\n    @d\n    def g(x,\n        y):\n      '''doc\n  doc'''\n"
-        "      if x: y  # k\n  # odd\n    # foot\n# left\n  z\n"
-    )
-    text, result = lines(text, newline), lines(result, newline)
-    found = changed(text, lambda tree: [Wrap((tree.line("def g(x,"),), NO_GRAD)])
-    # Comments that belong to the block move with it; the rest of the file stays.
-    assert [line.strip() for line in found.splitlines()] == [line.strip() for line in result.splitlines()]
-    assert found.startswith(result[: result.index("  # odd")])
-    assert found.endswith(lines("  z\n", newline))
-
-
-def test_form_feeds_and_mixed_indentation_stay_valid() -> None:
-    text = "if x:\n\tif y:\n\t    a\n\t    if z:\n\t    \tb\n"
-    result = "if x:\n\tif y:\n\t    with torch.no_grad():\n\t        a\n\t        if z:\n\t        \tb\n"
-    assert changed(text, lambda tree: [Wrap((tree.small("a"), tree.line("if z:")), NO_GRAD)]) == result
-    text = "a\n\x0c\nb\n\x0cc\n"
-    assert changed(text, lambda tree: [Wrap((tree.small("b"), tree.small("c")), NO_GRAD)]) == (
-        "a\n\x0c\nwith torch.no_grad():\n    b\n\x0c    c\n"
-    )
 
 
 def test_wrapped_together_with_other_changes() -> None:
@@ -293,27 +229,7 @@ def test_replaced_block_keeps_its_comments() -> None:
     assert changed(text, make) == text.replace("in b", "in q")
 
 
-# Decorate, AddImport
-
-
-@pytest.mark.parametrize("newline", NEWLINES)
-@pytest.mark.parametrize(
-    ("text", "result"),
-    [
-        ("def f(): pass\n", "@torch.no_grad()\ndef f(): pass\n"),
-        (
-            "class A:\n\t@a\n\t# k\n\tasync def f(): pass\n",
-            "class A:\n\t@a\n\t# k\n\t@N\n\tasync def f(): pass\n",
-        ),
-        ("# k\ndef f(): pass\n", "# k\n@torch.no_grad()\ndef f(): pass\n"),
-    ],
-)
-def test_decorated(text: str, result: str, newline: str) -> None:
-    def make(tree: Tree) -> list[Change]:
-        function = next(node for node in tree.nodes() if isinstance(node, cst.FunctionDef))
-        return [Decorate(function, no_grad_decorator("torch.no_grad()"))]
-
-    assert changed(lines(text, newline), make) == lines(result.replace("@N", "@torch.no_grad()"), newline)
+# AddImport
 
 
 @pytest.mark.parametrize("newline", NEWLINES)

@@ -101,18 +101,6 @@ def test_passes_to_a_fixpoint() -> None:
     assert (result.remaining, result.passes, result.error) == ([], 2, None)
 
 
-def test_nothing_to_fix() -> None:
-    lone = Finding("GPU101", "n", finding([]).severity, "m", "f", 1, 1, 1, 2)
-    result = fix_text("a\n", lambda text: [lone], unsafe=True)
-    assert (result.text, result.applied, result.remaining, result.passes, result.error) == (
-        "a\n",
-        [],
-        [lone],
-        0,
-        None,
-    )
-
-
 def test_a_fix_that_breaks_the_syntax_is_left_out_and_named() -> None:
     text = "a\nx\na\nb\n"
     lint = both(replacing("x", "b ) (", "GPU666"), replacing("a", "c"), replacing("b", "d", "GPU102"))

@@ -8,15 +8,12 @@ confidence only what is marked is looked at.
 from __future__ import annotations
 
 import ast
-import io
-import re
-import tokenize
 from collections import Counter
-from functools import cache
 from pathlib import Path
 
 import pytest
 from gpulint.rules import all_rules
+from test_cases import labels
 
 from gpulint.findings import Confidence, Finding
 from gpulint.lint.linter import lint_text
@@ -26,7 +23,6 @@ FIXTURES = Path(__file__).parents[1] / "fixtures"
 SCRIPTS = sorted(FIXTURES.glob("*.py"))
 PROJECT = FIXTURES / "project"
 PROJECT_FILES = sorted(PROJECT.rglob("*.py"))
-EXPECT = re.compile(r"#\s*expect:\s*(GPU\d{3}(?:\s*,\s*GPU\d{3})*)\s*$")
 # What these rules claim is shown by a whole script, not only by a rule's own examples.
 SHOWN = {"GPU101", "GPU102", "GPU103", "GPU201", "GPU301", "GPU303", "GPU401", "GPU402", "GPU501", "GPU502"}
 SHOWN |= {"GPU105", "GPU106", "GPU107", "GPU202", "GPU203", "GPU204", "GPU302", "GPU304"}
@@ -36,19 +32,10 @@ each_script = pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.s
 
 def expected(text: str) -> list[tuple[int, str]]:
     """The (line, code) pairs marked in `text`, sorted."""
-    pairs: list[tuple[int, str]] = []
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.COMMENT and (match := EXPECT.search(token.string)):
-            pairs += [(token.start[0], code.strip()) for code in match[1].split(",")]
-    return sorted(pairs)
+    return sorted((row, code) for row, kind, code in labels(text) if kind == "expect")
 
 
 MARKED = [path for path in SCRIPTS if expected(path.read_text(encoding="utf-8"))]
-
-
-@cache
-def implemented() -> frozenset[str]:
-    return frozenset(rule.code for rule in all_rules())
 
 
 def told(text: str, name: str) -> list[Finding]:
@@ -87,15 +74,14 @@ def test_is_a_whole_script(script: Path) -> None:
     assert 60 <= len(text.splitlines()) <= 160
     assert 'if __name__ == "__main__":' in text
     assert "argparse" in text
-    unread = [line for line in text.splitlines() if "expect:" in line and not EXPECT.search(line)]
-    assert unread == []
+    assert text.count("expect:") == len({row for row, _ in expected(text)})
 
 
 @each_script
 def test_exactly_the_marked_lines_are_found(script: Path) -> None:
     text = script.read_text(encoding="utf-8")
     found = sorted((item.line, item.code) for item in told(text, script.name))
-    assert found == [(line, code) for line, code in expected(text) if code in implemented()]
+    assert found == [(line, code) for line, code in expected(text)]
 
 
 @pytest.mark.parametrize("path", PROJECT_FILES, ids=lambda path: path.relative_to(PROJECT).as_posix())

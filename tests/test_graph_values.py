@@ -7,7 +7,6 @@ from asked_engine import call_of, engine, rates_of
 
 from gpulint.analysis.domain.values import Graph, Value
 from gpulint.analysis.evaluate.consumers import consumers
-from gpulint.analysis.queries.steps import Steps
 
 HEAD = """import collections
 import functools
@@ -59,28 +58,6 @@ def test_a_test_of_its_type_says_what_a_value_is_where_it_is_used(body: str, gra
     assert seen(within(body)).graph is graph
 
 
-@pytest.mark.parametrize(
-    ("body", "graph"),
-    [
-        ("v = net(x)\nwith torch.no_grad():\n    w = v.norm()\nsee(w)", Graph.NONE),
-        ("v = net(x)\nwith torch.no_grad():\n    w = v + 1\nsee(w)", Graph.NONE),
-        ("v = net(x)\nw = v.norm() + 1\nsee(w)", Graph.LIVE),
-        ("see(net(x).topk(2).indices)", Graph.NONE),
-        ("see(net(x).topk(2).values)", Graph.LIVE),
-        ("see(torch.distributions.Categorical(logits=net(x)).sample())", Graph.NONE),
-        ("see(torch.distributions.Normal(net(x), 1.0).rsample())", Graph.LIVE),
-        ("see(torch.autograd.grad(net(x).sum(), x)[0])", Graph.NONE),
-        ("see(torch.autograd.grad(net(x).sum(), x, create_graph=True)[0])", Graph.LIVE),
-        ("see(made(net(x)).data)", Graph.NONE),
-        ("see(made(net(x)))", Graph.MAY),
-        ("see(dict(loss=net(x), size=1)['loss'])", Graph.LIVE),
-        ("see(dict(loss=net(x), size=1)['size'])", Graph.NONE),
-    ],
-)
-def test_what_an_operation_leaves_of_a_graph(body: str, graph: Graph) -> None:
-    assert seen(within(body)).graph is graph
-
-
 def test_an_entry_of_what_a_network_gives_is_a_tensor_once_a_backward_goes_through_it() -> None:
     plain = seen(within("out = net(x)\nsee(out['count'])"))
     assert plain.graph is Graph.MAY
@@ -100,66 +77,13 @@ def test_what_is_called_is_no_tensor_though_a_backward_goes_through_what_it_give
     assert seen(within("other = made()\nother(x).sum().backward()\nsee(other)")).kind != "tensor"
 
 
-def test_arguments_by_name_are_entries_of_what_takes_them() -> None:
-    value = seen(
-        "def log(step, **values):\n    for name, one in values.items():\n        return one\n"
-        + within("see(log(3, loss=net(x)))")
-    )
-    assert value.graph is Graph.LIVE
-
-
 def test_fields_of_a_dataclass_are_what_its_maker_gives() -> None:
     head = "@dataclass\nclass Result:\n    loss: torch.Tensor\n    count: int\n"
     assert seen(head + within("see(Result(net(x), 3).loss)")).graph is Graph.LIVE
     assert seen(head + within("see(Result(net(x), count=3).count)")).graph is Graph.NONE
 
 
-def test_entries_of_a_default_dict_are_objects_of_its_class() -> None:
-    value = seen(
-        "class Meter:\n    total = 0\n" + within("meters = collections.defaultdict(Meter)\nsee(meters[flag])")
-    )
-    assert value.kind == "object"
-    assert value.ref.name == "Meter"
-
-
-@pytest.mark.parametrize(
-    ("body", "kind"),
-    [("v = flag.cuda().eval()\nsee(flag)", "module"), ("model = flag.model()\nsee(flag.model)", "unknown")],
-)
-def test_a_network_by_use_and_none_by_a_call_without_arguments(body: str, kind: str) -> None:
-    assert seen(within(body)).kind == kind
-
-
 # --- consumers
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        "total = torch.zeros(1)\ntotal.add_(net(x).sum())\ntotal.backward()",
-        "rows = {}\nrows.setdefault(flag, []).append(net(x))\nsum(rows[flag]).backward()",
-        "sums = [0, 0]\nsums[flag] += net(x).sum()\nsums[-1].backward()",
-        "slots = torch.zeros(4)\nslots[flag] = net(x).sum()\nslots.mean().backward()",
-        "flag.items.append(net(x))\nsum(flag.items).backward()",
-        "functools.reduce(flag, [net(x)]).backward()",
-        "flag.backward(net(x))",
-    ],
-)
-def test_a_backward_is_found_through_what_holds_a_value(body: str) -> None:
-    assert "backward" in roles_of(within(body))
-
-
-@pytest.mark.parametrize(
-    ("base", "name", "found"),
-    [
-        ("pl.LightningModule", "training_step", True),
-        ("Trainer", "compute_loss", True),
-        ("object", "training_step", False),
-    ],
-)
-def test_frameworks_go_backward_through_what_a_step_returns(base: str, name: str, found: bool) -> None:
-    text = f"class A({base}):\n    def {name}(self, x):\n        return net(x)\n"
-    assert ("backward" in roles_of(text)) is found
 
 
 def test_layers_are_given_away_and_no_graph_goes_on() -> None:
@@ -169,40 +93,9 @@ def test_layers_are_given_away_and_no_graph_goes_on() -> None:
 # --- how often
 
 
-def test_the_layers_of_a_step_make_no_loop_of_steps() -> None:
-    """A method that runs through parts of its network is one step: who calls it in a loop takes a step in each round."""
-    text = """
-class Coach:
-    def __init__(self, optimizer):
-        self.layers, self.optimizer = nn.ModuleList([nn.Linear(8, 8)]), optimizer
-    def step(self, x):
-        for layer in self.layers:
-            x = layer(x)
-        x.sum().backward()
-        self.optimizer.step()
-        see(x)
-    def fit(self, loader):
-        for x in loader:
-            self.step(x)
-"""
-    assert rates_of(HEAD + text, "see") == ["step"]
-
-
 def test_methods_for_the_end_of_an_epoch_run_once_a_phase() -> None:
     text = "class A(pl.LightningModule):\n    def on_train_epoch_end(self):\n        see(self)\n"
     assert rates_of(HEAD + text, "see") == ["phase"]
-
-
-def test_a_method_that_changes_an_object_in_place_leaves_it_what_it_is() -> None:
-    found = seen(
-        "class Book(nn.Module):\n"
-        "    def fill_(self, x):\n"
-        "        self.table = x\n"
-        "    def forward(self, x):\n"
-        "        self.fill_(x)\n"
-        "        see(self)\n"
-    )
-    assert found.kind == "module"
 
 
 def test_an_operation_with_a_backward_of_its_own_keeps_the_graph() -> None:
@@ -218,97 +111,15 @@ def test_a_tuple_that_is_made_longer_on_one_way_keeps_its_parts() -> None:
     assert [one.graph for one in found.parts] == [Graph.LIVE, Graph.NONE, Graph.NONE]
 
 
-@pytest.mark.parametrize("name", ["type_as", "expand_as", "reshape_as", "view_as"])
-def test_what_takes_the_form_of_another_has_a_graph_of_its_own(name: str) -> None:
-    assert seen(within(f"y = net(x)\nsee(torch.zeros(4).{name}(y))")).graph is Graph.NONE
-    assert seen(within(f"y = net(x)\nsee(y.{name}(torch.zeros(4)))")).graph is Graph.LIVE
-    assert roles_of(within(f"y = net(x)\ntorch.zeros(4).{name}(y).sum().backward()")) == {"reads"}
-
-
 def test_a_class_that_is_only_mixed_into_networks_is_one() -> None:
     text = "class Norm:\n    def weigh(self):\n        see(self)\nclass Layer(nn.Linear, Norm):\n    pass\n"
     assert seen(text).kind == "module"
     assert seen(f"{text}class Other(Norm):\n    pass\n").kind == "object"
 
 
-@pytest.mark.parametrize("iterated", ["range(9)", "bar", "tqdm(bar)"])
-def test_a_loop_that_counts_does_so_under_whatever_name(iterated: str) -> None:
-    file, evaluator = engine(
-        HEAD + "from tqdm import tqdm\n" + within(f"bar = tqdm(range(9))\nfor e in {iterated}:\n    see(e)")
-    )
-    call, frame = call_of(file, evaluator, "see")
-    (loop,) = frame.flow.loops(call)
-    assert not Steps(evaluator).is_over_data(loop, frame.function)
-
-
-def test_a_loop_that_calls_what_derived_classes_override_runs_their_steps() -> None:
-    text = """
-class Runner:
-    def run(self, loader):
-        for batch in loader:
-            self.train_step(batch)
-    def train_step(self, batch):
-        raise NotImplementedError
-class Dense(Runner):
-    def train_step(self, batch):
-        see(batch)
-        net(batch).sum().backward()
-"""
-    assert rates_of(HEAD + text, "see") == ["step"]
-
-
-@pytest.mark.parametrize(("part", "doubts"), [("first, _", 0), ("_, first", 1)])
-def test_of_several_outputs_that_nobody_sees_the_first_has_a_graph(part: str, doubts: int) -> None:
-    value = seen(f"def f(model: nn.Module, x):\n    {part} = model(x)\n    see(first)\n")
-    assert value.graph is Graph.LIVE
-    assert len(value.assumptions) == doubts
-
-
 def test_an_entry_under_a_key_that_is_not_known_is_any_of_the_values() -> None:
     value = seen(within('kept = {"loss": net(x), "size": 3}\nfor key in kept:\n    see(kept[key])'))
     assert (value.kind, value.graph) == ("tensor", Graph.LIVE)
-
-
-def test_what_is_differentiated_by_a_function_of_its_own_has_a_graph() -> None:
-    text = "from torch.autograd import grad\ndef f(energy, x):\n    e = energy(x)\n    see(e)\n    return grad(e, x)\n"
-    assert seen(text).graph is Graph.LIVE
-    text = "from torch.func import grad\ndef f(energy, x):\n    e = energy(x)\n    see(e)\n    return grad(e)(x)\n"
-    assert seen(text).graph is Graph.NONE
-
-
-def test_what_an_object_holds_is_given_to_the_operator_of_its_class() -> None:
-    text = """
-class Figures(dict):
-    def __add__(self, other):
-        return Figures()
-
-def f(x, total):
-    figures = Figures()
-    figures["loss"] = net(x)
-    return total + figures
-"""
-    assert "given" in roles_of(text)
-
-
-def test_collectives_cut_the_graph() -> None:
-    roles = roles_of(
-        "import torch.distributed as dist\ndef f(x):\n    loss = net(x)\n    dist.all_reduce(loss)\n"
-    )
-    assert roles == {"cuts"}
-
-
-@pytest.mark.parametrize(
-    ("made", "graph"),
-    [
-        ("net(x).sort()", Graph.NONE),
-        ("torch.sort(net(x), descending=True)", Graph.NONE),
-        ("net(x).max(1)", Graph.NONE),
-        ("net(x).max()", Graph.LIVE),
-        ("net(x).chunk(2)", Graph.LIVE),
-    ],
-)
-def test_indices_have_no_graph(made: str, graph: Graph) -> None:
-    assert seen(within(f"see({made}[1])")).graph is graph
 
 
 @pytest.mark.parametrize(
@@ -357,3 +168,57 @@ def test_annotations_with_shapes_say_what_they_are_of(library: str, annotation: 
     name = annotation.partition("[")[0]
     text = f"import numpy as np\nfrom {library} import {name}\ndef f(x: {annotation}):\n    see(x)\n"
     assert seen(text).kind == kind
+
+
+def test_entries_of_a_default_dict_are_objects_of_its_class() -> None:
+    value = seen(
+        "class Meter:\n    total = 0\n" + within("meters = collections.defaultdict(Meter)\nsee(meters[flag])")
+    )
+    assert value.kind == "object"
+    assert value.ref.name == "Meter"
+
+
+def test_what_is_differentiated_by_a_function_of_its_own_has_a_graph() -> None:
+    text = "from torch.autograd import grad\ndef f(energy, x):\n    e = energy(x)\n    see(e)\n    return grad(e, x)\n"
+    assert seen(text).graph is Graph.LIVE
+    text = "from torch.func import grad\ndef f(energy, x):\n    e = energy(x)\n    see(e)\n    return grad(e)(x)\n"
+    assert seen(text).graph is Graph.NONE
+
+
+def test_collectives_cut_the_graph() -> None:
+    roles = roles_of(
+        "import torch.distributed as dist\ndef f(x):\n    loss = net(x)\n    dist.all_reduce(loss)\n"
+    )
+    assert roles == {"cuts"}
+
+
+def test_a_loop_that_calls_what_derived_classes_override_runs_their_steps() -> None:
+    text = """
+class Runner:
+    def run(self, loader):
+        for batch in loader:
+            self.train_step(batch)
+    def train_step(self, batch):
+        raise NotImplementedError
+class Dense(Runner):
+    def train_step(self, batch):
+        see(batch)
+        net(batch).sum().backward()
+"""
+    assert rates_of(HEAD + text, "see") == ["step"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "total = torch.zeros(1)\ntotal.add_(net(x).sum())\ntotal.backward()",
+        "rows = {}\nrows.setdefault(flag, []).append(net(x))\nsum(rows[flag]).backward()",
+        "sums = [0, 0]\nsums[flag] += net(x).sum()\nsums[-1].backward()",
+        "slots = torch.zeros(4)\nslots[flag] = net(x).sum()\nslots.mean().backward()",
+        "flag.items.append(net(x))\nsum(flag.items).backward()",
+        "functools.reduce(flag, [net(x)]).backward()",
+        "flag.backward(net(x))",
+    ],
+)
+def test_a_backward_is_found_through_what_holds_a_value(body: str) -> None:
+    assert "backward" in roles_of(within(body))

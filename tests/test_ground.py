@@ -1,4 +1,4 @@
-"""What the engine that is asked knows of grad modes, effects on networks, phases and frozen weights, and what asking costs."""
+"""What the engine that is asked knows of modes, constants, networks and processes, and what asking costs."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import pytest
 from asked_engine import call_of, function_of
 
 from gpulint.analysis.domain.values import UNSET, Graph, Value
-from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.evaluate.weights import UNSEEN, weight
 from gpulint.analysis.project.file import File
-from gpulint.analysis.queries.effects import place_of
 from gpulint.analysis.queries.grad_mode import grad_at_entry, grad_mode
-from gpulint.analysis.queries.networks.trained import frozen
+from gpulint.analysis.queries.loads import loads
+from gpulint.analysis.queries.networks.placed import placed
+from gpulint.analysis.queries.processes import by_every_process
 
 HEAD = "import functools\nimport torch\nfrom contextlib import ExitStack\nfrom torch import nn\n"
 
@@ -31,39 +31,6 @@ def last_value(text: str) -> Value:
 
 def returned(text: str) -> Value:
     return asked_engine.returned(HEAD + text)
-
-
-# --- grad modes
-
-
-@pytest.mark.parametrize(
-    ("text", "mode"),
-    [
-        ("@functools.lru_cache(maxsize=8)\n@torch.no_grad()\ndef f(x):\n    return net(x)\n", "off"),
-        ("def f(x):\n    with ExitStack() as s:\n        s.enter_context(torch.no_grad())\n        net(x)\n", "off"),
-        ("def f(x):\n    torch.no_grad().__enter__()\n    net(x)\n", "off"),
-        ("def f(x):\n    _ = torch.set_grad_enabled(False)\n    net(x)\n", "off"),
-        ("def f(x, train):\n    train or torch.set_grad_enabled(False)\n    net(x)\n", "open"),
-        (
-            "def f(x, train):\n    torch.set_grad_enabled(True) if train else torch.set_grad_enabled(False)\n    net(x)\n",
-            "open",
-        ),
-        ("class A:\n    def __init__(self):\n        self.off()\n    def off(self):\n        torch.set_grad_enabled(False)\n"
-         "    def f(self, x):\n        net(x)\n", "off"),
-        ("class A:\n    def off(self):\n        torch.set_grad_enabled(False)\n    def f(self, x):\n        net(x)\n", "on"),
-        ("class A:\n    def __init__(self, quiet):\n        if quiet:\n            torch.set_grad_enabled(False)\n"
-         "    def f(self, x):\n        net(x)\n", "on"),
-        ("import lightning as pl\nclass A(pl.LightningModule):\n    def validation_step(self, x, i):\n        net(x)\n", "off"),
-        ("import lightning as pl\nclass A(pl.LightningModule):\n    def training_step(self, x, i):\n        net(x)\n", "on"),
-        ("class A:\n    def validation_step(self, x, i):\n        net(x)\n", "on"),
-        ("class A(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n        net(x)\n", "off"),
-        ("def f(x, n):\n    net(x)\n    f(x, n - 1)\ndef g(x):\n    with torch.no_grad():\n        f(x, 3)\n", "off"),
-    ],
-)  # fmt: skip
-def test_the_grad_mode_at_a_call(text: str, mode: str) -> None:
-    file, evaluator = engine(text)
-    call, frame = call_of(file, evaluator, "net")
-    assert grad_mode(evaluator, call, frame).mode == mode
 
 
 def test_each_function_is_asked_once_for_the_mode_that_it_is_called_in(
@@ -108,6 +75,23 @@ def test_values_that_rest_on_each_other_are_worked_out_a_few_times() -> None:
     assert evaluator.evaluated < 8 * count**2
 
 
+def test_what_goes_round_in_circles_is_worked_out_once() -> None:
+    """What rests on something unfinished is kept as long as that is unfinished: else each way around would be gone again."""
+    names = [f"v{one}" for one in range(8)]
+    rounds = "\n        ".join(f"{own} = {' + '.join(one for one in names if one != own)}" for own in names)
+    file, evaluator = engine(f"""
+import torch
+def main(x):
+    {" = ".join(names)} = torch.zeros(1)
+    for _ in x:
+        {rounds}
+    return v0
+""")
+    (main,) = file.functions
+    assert evaluator.value_of(main.flow.returns[0].value, evaluator.root(main)).kind == "tensor"
+    assert evaluator.evaluated < 4_000
+
+
 @pytest.mark.parametrize(
     ("expression", "const"),
     [
@@ -142,69 +126,6 @@ def test_what_was_loaded_and_is_called_is_a_network() -> None:
     assert (value.kind, value.graph) == ("tensor", Graph.LIVE)
 
 
-def test_functions_in_a_class_that_share_no_first_parameter_take_no_object() -> None:
-    text = "class A:\n    def run(loader):\n        pass\n    def judge(thing):\n        return thing\nA.judge(nn.Linear(2, 2))"
-    assert last_value(text).kind == "module"
-    assert (
-        last_value(text.replace("(loader)", "(this)").replace("judge(thing)", "judge(this, thing)")).kind
-        != "module"
-    )
-
-
-def test_a_lambda_hands_on_what_it_gives() -> None:
-    file, evaluator = engine(
-        "def f(net: nn.Module, x):\n    return torch.autograd.functional.jacobian(lambda y: net(y), x)\n"
-    )
-    call, frame = call_of(file, evaluator, "net")
-    assert "backward" in {one.role for one in consumers(evaluator, call, frame, "graph")}
-
-
-# --- effects on networks
-
-
-@pytest.mark.parametrize(
-    ("before", "expected"),
-    [
-        ("for p in net.parameters():\n            p.requires_grad = False", True),
-        ("if late:\n            net.requires_grad_(False)", False),
-        ("net.requires_grad_(False)\n        net.requires_grad_(True)", False),
-        ("switch([net], False)", True),
-    ],
-)
-def test_weights_are_frozen_where_they_were_switched_last(before: str, expected: bool) -> None:
-    file, evaluator = engine(
-        "def switch(nets, on):\n    for net in nets:\n        for p in net.parameters():\n            p.requires_grad = on\n\n\n"
-        f"def f(loader, late):\n    net = nn.Linear(2, 2)\n    for x in loader:\n        {before}\n        use(net)\n"
-        "        for p in net.parameters():\n            p.requires_grad = True\n"
-    )
-    call, frame = call_of(file, evaluator, "use")
-    place = place_of(evaluator, call.args[0], frame)
-    assert (frozen(evaluator, place.value, place) is not None) is expected
-
-
-# --- graphs
-
-
-TRAINED = "def f(task, batch, fit):\n    out = {made}\n    {through}.backward()\n    return out\n"
-
-
-@pytest.mark.parametrize(
-    ("made", "through", "kind", "graph"),
-    [
-        ("task(batch)", "out", "tensor", Graph.LIVE),
-        ("task.step(batch)", "out['loss']", "unknown", Graph.LIVE),  # a part of it has one
-        ("task.build(batch)", "out(batch)", "module", Graph.NONE),  # what is called is no tensor
-        ("task.step(batch)", "fit", "unknown", Graph.NONE),
-        ("given(task)", "out", "tensor", Graph.LIVE),  # also of a function in sight
-        ("given(task)", "fit(out)", "tensor", Graph.NONE),  # what it is given to may have its own
-    ],
-)
-def test_what_a_backward_goes_through_has_a_graph(made: str, through: str, kind: str, graph: Graph) -> None:
-    text = "def given(task):\n    return torch.relu(task)\n" + TRAINED.format(made=made, through=through)
-    found = returned(text)
-    assert (found.kind, found.graph) == (kind, graph)
-
-
 @pytest.mark.parametrize(("default", "device"), [("cpu", "?"), ("cuda", "cuda")])
 def test_a_default_of_the_host_says_nothing_where_no_call_is_seen(default: str, device: str) -> None:
     assert returned(f"def f(where='{default}'):\n    return torch.device(where)\n").device == device
@@ -224,3 +145,161 @@ def test_how_many_layers_a_network_has(made: str, layers: float) -> None:
     file, evaluator = engine(f"depth = int(input())\nnet = {made}\nuse(net)\n")
     call, frame = call_of(file, evaluator, "use")
     assert weight(evaluator, evaluator.value_of(call.args[0], frame)).layers == layers
+
+
+def test_chained_parameters_are_those_of_each_network_and_a_count_is_none() -> None:
+    file, evaluator = engine(
+        "import itertools\na, b = nn.Linear(8, 8), nn.Linear(8, 9)\n"
+        "see(itertools.chain(a.parameters(), b.parameters()), itertools.islice(a.parameters(), many))\n"
+    )
+    call, frame = call_of(file, evaluator, "see")
+    both, some = (evaluator.value_of(one, frame) for one in call.args)
+    assert len(both.origins) == 2
+    assert some.kind == "parameters"
+
+
+def test_a_network_is_where_it_is_made_and_an_encoder_gives_arrays() -> None:
+    file, evaluator = engine("""
+from torch import nn
+from sentence_transformers import SentenceTransformer
+def main(texts):
+    net = nn.Linear(2, 2, device="cuda")
+    look(net)
+    encoder = SentenceTransformer("small")
+    see(encoder.encode(texts), encoder.encode(texts, convert_to_tensor=True))
+""")
+    (main,) = file.functions
+    root = evaluator.root(main)
+    assert placed(evaluator, main.flow.calls["look"][0].args[0], root).device == "cuda"
+    assert [evaluator.value_of(one, root).kind for one in main.flow.calls["see"][0].args] == [
+        "array",
+        "tensor",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("condition", "verdict"),
+    [
+        ("True", "proven"),
+        ("dist.get_rank() == 0", None),
+        ("dist.get_rank() > 0", "proven"),
+        ("rank == 0", "open"),
+        ("rank != 0", "proven"),
+        ("args.distributed", "proven"),
+        ("not args.distributed", "open"),
+        ("is_main_process()", "open"),
+    ],
+)
+def test_which_processes_get_to_a_line(condition: str, verdict: str | None) -> None:
+    file, evaluator = engine(f"""
+import torch
+import torch.distributed as dist
+def main(path, rank, args, is_main_process):
+    dist.init_process_group("nccl")
+    if {condition}:
+        return torch.load(path)
+""")
+    (load,) = loads(evaluator, file)
+    answer = by_every_process(evaluator, load.call, load.frame)
+    assert (answer.verdict.value if answer is not None else None) == verdict
+
+
+@pytest.mark.parametrize(
+    ("where", "device", "elsewhere"),
+    [
+        ("'cpu'", "host", False),
+        ("torch.device('cpu')", "host", False),
+        ("lambda storage, place: storage", "host", False),
+        ("f'cuda:{rank}'", "cuda", False),
+        ("None", "?", False),
+        ("where", "?", True),
+        ("None if torch.cuda.is_available() else 'cpu'", "?", False),
+    ],
+)
+def test_the_place_that_a_load_names(where: str, device: str, elsewhere: bool) -> None:
+    file, evaluator = engine(f"import torch\n\ndef load(rank, where):\n    return torch.load('a', {where})\n")
+    (load,) = loads(evaluator, file)
+    assert (load.device, load.elsewhere) == (device, elsewhere)
+
+
+@pytest.mark.parametrize(
+    ("made", "least", "whole"),
+    [
+        ("nn.Linear(1000, 2000)", 2_000_000, True),
+        ("nn.Sequential(*layers(3))", 3_000_000, True),
+        ("Deep(4)", 4_000_000, True),
+        ("Spread()", 1_000_000, True),
+        ("Wide(10)", 10_000, True),
+        ("nn.Linear(width, 10)", 0, False),
+        ("nn.Transformer(1024, 16, 12, 12)", 251_658_240, True),
+    ],
+)
+def test_how_many_weights_a_network_has(made: str, least: int, whole: bool) -> None:
+    file, evaluator = engine(f"""
+from torch import nn
+def layers(count):
+    found = []
+    for _ in range(count):
+        found.append(nn.Linear(1000, 1000))
+    return found
+class Deep(nn.Module):
+    def __init__(self, depth):
+        super().__init__()
+        self.blocks = nn.ModuleList([nn.Linear(1000, 1000) for _ in range(depth)])
+class Spread(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.build()
+    def build(self):
+        self.layer = nn.Linear(1000, 1000)
+class Wide(nn.Linear):
+    def __init__(self, width):
+        super().__init__(width, 1000)
+def main(width):
+    net = {made}
+    net(width)
+""")
+    call, frame = call_of(file, evaluator, "net")
+    found = weight(evaluator, evaluator.value_of(call.func, frame))
+    assert (found.least, found.whole) == (least, whole)
+
+
+@pytest.mark.parametrize(
+    ("text", "mode"),
+    [
+        ("@functools.lru_cache(maxsize=8)\n@torch.no_grad()\ndef f(x):\n    return net(x)\n", "off"),
+        ("def f(x):\n    with ExitStack() as s:\n        s.enter_context(torch.no_grad())\n        net(x)\n", "off"),
+        ("def f(x):\n    torch.no_grad().__enter__()\n    net(x)\n", "off"),
+        ("def f(x):\n    _ = torch.set_grad_enabled(False)\n    net(x)\n", "off"),
+        ("def f(x, train):\n    train or torch.set_grad_enabled(False)\n    net(x)\n", "open"),
+        (
+            "def f(x, train):\n    torch.set_grad_enabled(True) if train else torch.set_grad_enabled(False)\n    net(x)\n",
+            "open",
+        ),
+        ("class A:\n    def __init__(self):\n        self.off()\n    def off(self):\n        torch.set_grad_enabled(False)\n"
+         "    def f(self, x):\n        net(x)\n", "off"),
+        ("class A:\n    def off(self):\n        torch.set_grad_enabled(False)\n    def f(self, x):\n        net(x)\n", "on"),
+        ("class A:\n    def __init__(self, quiet):\n        if quiet:\n            torch.set_grad_enabled(False)\n"
+         "    def f(self, x):\n        net(x)\n", "on"),
+        ("import lightning as pl\nclass A(pl.LightningModule):\n    def validation_step(self, x, i):\n        net(x)\n", "off"),
+        ("import lightning as pl\nclass A(pl.LightningModule):\n    def training_step(self, x, i):\n        net(x)\n", "on"),
+        ("class A:\n    def validation_step(self, x, i):\n        net(x)\n", "on"),
+        ("class A(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n        net(x)\n", "off"),
+        ("def f(x, n):\n    net(x)\n    f(x, n - 1)\ndef g(x):\n    with torch.no_grad():\n        f(x, 3)\n", "off"),
+    ],
+)  # fmt: skip
+def test_the_grad_mode_at_a_call(text: str, mode: str) -> None:
+    file, evaluator = engine(text)
+    call, frame = call_of(file, evaluator, "net")
+    assert grad_mode(evaluator, call, frame).mode == mode
+
+
+def test_a_network_that_is_kept_moved_is_one_by_what_the_kept_is_asked_for() -> None:
+    file, evaluator = engine(
+        "import copy\nclass Agent:\n    def __init__(self, network, device):\n        self.fast = network.to(device)\n"
+        "        self.slow = copy.deepcopy(self.fast)\n        self.optimizer = torch.optim.Adam(self.fast.parameters())\n"
+        "    def learn(self, x):\n        see(self.slow)\n"
+    )
+    call, frame = call_of(file, evaluator, "see")
+    value = evaluator.value_of(call.args[0], frame)
+    assert (value.kind, value.assumptions) == ("module", ())

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from support import CLEAN, HELD, environment, sources
+from support import CLEAN, HELD, environment, notebook, sources
 
 ROOT = Path(__file__).parents[1]
 
@@ -70,8 +69,7 @@ def test_hooks(project: Path, hooks: tuple[Path, str, Path]) -> None:
     assert done.stdout.count("Passed") == 2
 
     (project / "train.py").write_text(HELD)
-    cells = [{"cell_type": "code", "metadata": {}, "outputs": [], "source": HELD}]
-    (project / "train.ipynb").write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4}))
+    (project / "train.ipynb").write_text(notebook(HELD))
     (project / "launch").write_text(
         "#!/bin/sh\nPYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128 python train.py\n"
     )

@@ -33,39 +33,6 @@ def test_a_helper_of_another_file_is_named_with_its_place(tmp_path: Path) -> Non
     assert finding.fix is None
 
 
-def test_a_helper_of_the_same_file(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(TIDY + STEPS)
-    (finding,) = check_paths(tmp_path)
-    assert finding.message.startswith("`torch.cuda.empty_cache()`, which `tidy()` runs, in every step")
-    assert [place.position.row for place in finding.related] == [5]
-
-
-def test_a_call_in_place_is_named_as_it_stands(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text("import torch\n" + STEPS.replace("tidy()", "torch.cuda.empty_cache()"))
-    (finding,) = check_paths(tmp_path)
-    assert finding.message.startswith("`torch.cuda.empty_cache()` in every step")
-    assert finding.related == ()
-
-
-@pytest.mark.parametrize(
-    ("condition", "often", "share"),
-    [
-        ("(i + 1) % 2 == 0", "every 2 steps", "1/2 of what it costs in every step: 5.5 % of a step"),
-        ("i % 5 == 0", "every 5 steps", "1/5 of what it costs in every step: 2.2 % of a step"),
-        ("i % every == 0", "every 10 steps", "1/10 of what it costs in every step: 1.1 % of a step"),
-    ],
-)
-def test_every_so_many_steps_is_a_note_with_its_part_of_the_cost(
-    tmp_path: Path, condition: str, often: str, share: str
-) -> None:
-    (finding,) = now_and_then(tmp_path, condition)
-    assert f"`torch.cuda.empty_cache()` {often} frees" in finding.message
-    assert finding.cost.startswith(share)
-    assert "1.11 times" in finding.measured
-    assert (finding.severity.word, finding.confidence.value) == ("note", "high")
-    assert finding.fix is not None
-
-
 @pytest.mark.parametrize("condition", ["i % 12 == 0", "i == 7", "i % 5 == 0 and loss > 3"])
 def test_what_costs_next_to_nothing_or_goes_by_no_steps_is_not_told(tmp_path: Path, condition: str) -> None:
     assert now_and_then(tmp_path, condition) == []

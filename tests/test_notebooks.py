@@ -8,33 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support import book
+from support import code_cell as code
 
 from gpulint.source.notebooks import NotebookError, read_notebook
-
-
-def code(source: Any, **more: Any) -> dict[str, Any]:
-    return {
-        "cell_type": "code",
-        "execution_count": None,
-        "metadata": {},
-        "outputs": [],
-        "source": source,
-        **more,
-    }
-
-
-def book(*cells: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {"cells": list(cells), "metadata": {}, "nbformat": 4, "nbformat_minor": 5, **more}
-
-
-def test_code_cells_are_numbered_among_all_cells() -> None:
-    markdown = {"cell_type": "markdown", "metadata": {}, "source": ["# x"]}
-    text = json.dumps(book(markdown, code(["a = 1\n", "b = 2"]), code("c = 3")), indent=1)
-    notebook = read_notebook(text)
-    assert [(cell.number, cell.source) for cell in notebook.cells] == [(2, "a = 1\nb = 2"), (3, "c = 3")]
-    lines = text.split("\n")
-    assert "b = 2" in lines[notebook.file_row(2, 2) - 1]
-    assert "c = 3" in lines[notebook.file_row(3, 1) - 1]
 
 
 @pytest.mark.parametrize(

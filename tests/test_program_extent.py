@@ -11,6 +11,7 @@ import pytest
 from gpulint.analysis.project.disk import Project
 from gpulint.analysis.project.file import Class, File
 from gpulint.analysis.project.program import Program
+from gpulint.source import program
 from gpulint.source.importing import added_folders, parsed
 from gpulint.source.program import UNKNOWN_TOP, Top, top_at, top_of
 
@@ -38,15 +39,6 @@ def test_imports_start_where_the_tool_runs(tmp_path: Path, monkeypatch: pytest.M
     assert finds("tools/train.py", "model.net.Network")
     assert finds(str(tmp_path / "tools/train.py"), "model.net.Network")
     assert not finds("tools/train.py", "model.net.Network", UNKNOWN_TOP)
-
-
-def test_what_stands_beside_a_files_package_is_found_where_the_top_is_out_of_sight(tmp_path: Path) -> None:
-    write(tmp_path, model__net=NETWORK, tools__train="from model.net import Network\n")
-    train = str(tmp_path / "tools/train.py")
-    assert not finds(train, "model.net.Network", UNKNOWN_TOP)
-    (tmp_path / "tools/__init__.py").touch()
-    assert finds(train, "model.net.Network", UNKNOWN_TOP)
-    assert not finds(train, "model.other.Network", UNKNOWN_TOP)
 
 
 def test_a_package_at_the_top_does_not_lead_above_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,13 +84,15 @@ def test_the_program_is_the_folder_that_the_tool_runs_in(
     assert top_of(["../a.py", "b.py"]) == Top(str(tmp_path), is_whole=True)
 
 
-def test_too_many_files_are_several_programs(tmp_path: Path) -> None:
-    write(tmp_path, **{f"many__f{number}": "" for number in range(210)})
+def test_too_many_files_are_several_programs_and_what_is_mostly_something_else_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(program, "_MOST_FILES", 2)
+    write(tmp_path, many__a="", many__b="")
+    assert top_at(str(tmp_path)) == Top(str(tmp_path))
+    write(tmp_path, many__c="")
     assert top_at(str(tmp_path)) == Top(str(tmp_path), apart=True)
-
-
-def test_what_is_mostly_something_else_is_no_program(tmp_path: Path) -> None:
-    for number in range(20_010):
+    for number in range(201):
         (tmp_path / f"{number}.png").touch()
     assert top_at(str(tmp_path)) == UNKNOWN_TOP
 

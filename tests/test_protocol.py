@@ -10,9 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 from gpulint.rules import all_rules
-from test_rules import SUSPECTING, found_in, page
+from test_rules import SUSPECTING, code_in, found_in
 
-from gpulint.api import check_paths
 from gpulint.claims import DRIFT, Claim
 from gpulint.findings import Finding
 from gpulint.lint.cache import Cache
@@ -68,8 +67,8 @@ each_code = pytest.mark.parametrize("code", sorted(BY_CODE))
 
 
 def found(code: str, folder: Path) -> list[Finding]:
-    example = page(BY_CODE[code]).code("Example")
-    return found_in(example, folder) or found_in(example, folder, SUSPECTING)
+    text = code_in(BY_CODE[code], "Example")
+    return found_in(text, folder) or found_in(text, folder, SUSPECTING)
 
 
 @each_code
@@ -95,61 +94,6 @@ def test_it_survives_json_and_the_cache(code: str, tmp_path: Path) -> None:
     cache.save()
     cache.load()
     assert cache.get(path, "x", lambda other: "") == FileResult(findings)
-
-
-UNTRAINED = """\
-import torch
-import torch.nn.functional as F
-from torchvision.models import resnet18, resnet50
-
-
-def distill(loader, device):
-    teacher = resnet50(weights="DEFAULT").to(device).eval()
-    student = resnet18(num_classes=1000).to(device)
-    optimizer = torch.optim.SGD(student.parameters(), lr=0.1)
-    for images, labels in loader:
-        images, labels = images.to(device), labels.to(device)
-        wanted = teacher(images)
-        given = student(images)
-        loss = F.cross_entropy(given, labels) + F.mse_loss(given, wanted)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-"""
-ALIAS = """\
-import torch
-
-
-def train(model, loader, criterion, optimizer, evaluate):
-    model.cuda()
-    best, least = None, 1e9
-    for epoch in range(10):
-        for x, y in loader:
-            loss = criterion(model(x.cuda()), y.cuda())
-            loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
-        score = evaluate(model)
-        if score < least:
-            least, best = score, model.state_dict()
-    model.load_state_dict(best)
-"""
-
-
-@pytest.mark.parametrize(
-    ("text", "code", "claim"),
-    [
-        (UNTRAINED, "GPU202", Claim("forward")),
-        (ALIAS, "GPU404", Claim("alias", device_only=True)),
-    ],
-)
-def test_a_report_may_claim_otherwise_than_its_rule(
-    text: str, code: str, claim: Claim, tmp_path: Path
-) -> None:
-    file = tmp_path / "train.py"
-    file.write_text(text, encoding="utf-8")
-    (finding,) = check_paths(file, {"select": [code], "confidence": "low"})
-    assert finding.claim == claim
 
 
 def test_a_setting_names_its_options(tmp_path: Path) -> None:

@@ -113,19 +113,6 @@ def test_what_is_imported_bounds_the_torch_as_a_requirement_does(
     assert _newest(tmp_path, text) == expected
 
 
-@pytest.mark.parametrize(("version", "offered"), [("1.13.1+cu116", False), ("2.4.0", True)])
-def test_a_setting_is_offered_where_the_torch_of_the_project_knows_it(
-    tmp_path: Path, version: str, offered: bool
-) -> None:
-    (tmp_path / "requirements.txt").write_text(f"torch=={version}\n")
-    (tmp_path / "sample.py").write_text(
-        'import os\n\nos.environ["PYTORCH_CUDA_ALLOC_CONF"] = "max_split_size_mb:64"\nimport torch\n'
-    )
-    told = gpulint("--no-cache", "--select", "GPU601", ".", cwd=tmp_path).stdout.decode()
-    assert "GPU601" in told
-    assert ("use expandable segments instead" in told) == offered
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -161,3 +148,16 @@ def test_an_evaluation_for_a_torch_without_no_grad_is_a_note_without_a_fix(tmp_p
     )
     assert b"GPU201" in told.stdout
     assert (told.returncode, b"fixable" in told.stdout) == (int("1.0" in said), "1.0" in said)
+
+
+@pytest.mark.parametrize(("version", "offered"), [("1.13.1+cu116", False), ("2.4.0", True)])
+def test_a_setting_is_offered_where_the_torch_of_the_project_knows_it(
+    tmp_path: Path, version: str, offered: bool
+) -> None:
+    (tmp_path / "requirements.txt").write_text(f"torch=={version}\n")
+    (tmp_path / "sample.py").write_text(
+        'import os\n\nos.environ["PYTORCH_CUDA_ALLOC_CONF"] = "max_split_size_mb:64"\nimport torch\n'
+    )
+    told = gpulint("--no-cache", "--select", "GPU601", ".", cwd=tmp_path).stdout.decode()
+    assert "GPU601" in told
+    assert ("use expandable segments instead" in told) == offered

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import textwrap
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -12,32 +10,21 @@ from gpulint.rules import all_rules
 
 from gpulint.findings import Confidence, Finding
 from gpulint.fix.fixing import fix_text
+from gpulint.lint.documentation import SECTIONS, page
 from gpulint.lint.linter import lint_text
 from gpulint.rule import Rule, RuleSet
 
-SECTIONS = ("What it does", "Why is this bad", "What it costs", "Example", "Use instead", "Fix safety")
 RULES = RuleSet(all_rules())
 SUSPECTING = RuleSet(all_rules(), confidence=Confidence.LOW)
 
 each_rule = pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.code)
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A rule's docstring by section."""
-
-    sections: dict[str, str]
-
-    def code(self, section: str) -> str:
-        block = re.search(r"```\w*\n(.*?)```", self.sections[section], re.DOTALL)
-        assert block is not None, f"no code under {section}"
-        return block[1]
-
-
-def page(rule: type[Rule]) -> Page:
-    text = textwrap.dedent(rule.__doc__ or "")
-    parts = re.split(r"^## (.+)$", text, flags=re.MULTILINE)
-    return Page({title.strip(): body for title, body in zip(parts[1::2], parts[2::2], strict=True)})
+def code_in(rule: type[Rule], section: str) -> str:
+    """The code of a section of a rule's documentation."""
+    found = page(rule).code(section)
+    assert found is not None, f"no code under {section}"
+    return found
 
 
 def write(text: str, folder: Path) -> Path:
@@ -65,28 +52,28 @@ def test_has_every_section_and_a_measured_cost(rule: type[Rule]) -> None:
 
 @each_rule
 def test_the_example_is_found_by_this_rule_alone(rule: type[Rule], tmp_path: Path) -> None:
-    found = found_in(page(rule).code("Example"), tmp_path)
+    found = found_in(code_in(rule, "Example"), tmp_path)
     if not found and rule.doubts:  # a rule may have nothing that it is sure of
-        found = found_in(page(rule).code("Example"), tmp_path, SUSPECTING)
+        found = found_in(code_in(rule, "Example"), tmp_path, SUSPECTING)
     assert {finding.code for finding in found} == {rule.code}
 
 
 @each_rule
 def test_the_remedy_is_clean(rule: type[Rule], tmp_path: Path) -> None:
-    assert found_in(page(rule).code("Use instead"), tmp_path) == []
+    assert found_in(code_in(rule, "Use instead"), tmp_path) == []
 
 
 @each_rule
 def test_the_gate_lets_the_example_through(rule: type[Rule]) -> None:
-    assert rule.can_fire(page(rule).code("Example").encode())
+    assert rule.can_fire(code_in(rule, "Example").encode())
 
 
 @each_rule
 def test_the_fix_gives_the_remedy(rule: type[Rule], tmp_path: Path) -> None:
-    example = write(page(rule).code("Example"), tmp_path)
+    example = write(code_in(rule, "Example"), tmp_path)
     text = example.read_text(encoding="utf-8")
     if not any(finding.fix for finding in lint_text(text, str(example), RULES)):
         pytest.skip(f"{rule.code} offers no fix for its example")
     result = fix_text(text, lambda changed: lint_text(changed, str(example), RULES), unsafe=True)
     assert result.error is None
-    assert result.text == write(page(rule).code("Use instead"), tmp_path).read_text(encoding="utf-8")
+    assert result.text == write(code_in(rule, "Use instead"), tmp_path).read_text(encoding="utf-8")

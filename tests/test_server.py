@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
-from server_support import SERVER, able, at, editing, utf8, utf16
+from server_support import INITIALIZE, SERVER, able, at, editing, message, talk, utf8, utf16
 from support import CLEAN, HELD, HELD_ROW, environment, gpulint
 
 from gpulint import __version__
@@ -197,22 +197,6 @@ async def test_related_places_and_tags(tmp_path: Path) -> None:
             "GPU603": [types.DiagnosticTag.Deprecated],
             "GPU001": [types.DiagnosticTag.Unnecessary],
         }
-
-
-async def test_doubts_are_told_beside_the_reason(tmp_path: Path) -> None:
-    text = (
-        "import torch\nfrom torch import nn\n\n\ndef scores(model: nn.Module, batch):\n"
-        "    model.eval()\n    return model(batch)\n"
-    )
-
-    async with editing(tmp_path) as editor:
-        assert await editor.diagnostics(editor.open("train.py", text)) == []
-    async with editing(tmp_path, options={"confidence": "low"}) as editor:
-        uri = editor.open("train.py", text)
-        (found, *_) = await editor.diagnostics(uri)
-        told = [item.message.partition(": ")[0] for item in found.related_information or ()]
-        assert found.severity == types.DiagnosticSeverity.Hint
-        assert told.count("doubt") == 1
 
 
 @pytest.mark.parametrize("pull", [False, True])
@@ -434,14 +418,6 @@ async def test_a_failing_rule_is_logged_and_the_server_goes_on(tmp_path: Path) -
 # --- without a client's manners ------------------------------------------------------------------------------------
 
 
-def message(content: Any) -> bytes:
-    body = content if isinstance(content, bytes) else json.dumps({"jsonrpc": "2.0", **content}).encode()
-    return b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
-
-
-INITIALIZE = message({"id": 1, "method": "initialize", "params": {"capabilities": {}, "processId": None}})
-
-
 def answers(output: bytes) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     while output:
@@ -450,12 +426,6 @@ def answers(output: bytes) -> list[dict[str, Any]]:
         found.append(json.loads(rest[:length]))
         output = rest[length:]
     return found
-
-
-def talk(given: bytes, cwd: Path) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        SERVER, input=given, capture_output=True, cwd=cwd, env=environment(), timeout=60, check=False
-    )
 
 
 def test_wrong_requests_are_answered(tmp_path: Path) -> None:

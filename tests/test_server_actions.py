@@ -171,18 +171,6 @@ async def test_suppressing(tmp_path: Path, newline: str) -> None:
             editor.close_document(uri)
 
 
-async def test_the_same_fix_of_several_findings_is_one_action(tmp_path: Path) -> None:
-    async with editing(tmp_path, able(pull=True)) as editor:
-        uri = editor.open("train.py", TWO)
-        told = await editor.pull(uri)
-        assert len(told) > 1
-        offered = await editor.actions(uri, at(0, 0, (20, 0)), ["quickfix"], told)
-        fixes = [action for action in offered if not GENERAL.search(action.title)]
-        assert len({repr(action.edit) for action in fixes}) == len(fixes)
-        assert fixes
-        assert all(isinstance(action, types.CodeAction) for action in fixes)
-
-
 @pytest.mark.parametrize("resolve", [False, True])
 async def test_fixing_all_of_one_rule(tmp_path: Path, resolve: bool) -> None:
     """Two of GPU101 and one of GPU501 can be fixed: what is offered for one rule leaves the other's line alone."""

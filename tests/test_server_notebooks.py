@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from lsprotocol import types
 from server_support import Editor, able, applied, at, editing, utf16
-from support import gpulint
+from support import gpulint, notebook
 
 SETUP = "%matplotlib inline\nimport torch\nfrom torch import nn\n\nmodel = torch.hub.load('pytorch/vision', 'resnet50')\n"
 TRAIN = """\
@@ -113,14 +113,6 @@ class BookEditor:
         return [texts[uri] for uri in self.uris]
 
 
-def saved(path: Path, cells: tuple[str, ...]) -> None:
-    written = [
-        {"cell_type": "code", "metadata": {}, "source": text, "outputs": [], "execution_count": None}
-        for text in cells
-    ]
-    path.write_text(json.dumps({"cells": written, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
-
-
 @pytest.mark.parametrize("pull", [False, True])
 async def test_cells_are_checked_together(tmp_path: Path, pull: bool) -> None:
     async with editing(tmp_path, able(pull=pull)) as editor:
@@ -167,7 +159,7 @@ async def test_a_cell_that_does_not_parse_is_one_diagnostic(tmp_path: Path) -> N
 
 
 async def test_fixes_in_cells_are_those_of_the_command_line(tmp_path: Path) -> None:
-    saved(tmp_path / "train.ipynb", CELLS)
+    (tmp_path / "train.ipynb").write_text(notebook(*CELLS))
     gpulint("--fix", "--no-cache", "train.ipynb", cwd=tmp_path)
     fixed = [cell["source"] for cell in json.loads((tmp_path / "train.ipynb").read_text())["cells"]]
     fixed = [source if isinstance(source, str) else "".join(source) for source in fixed]

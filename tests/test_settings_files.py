@@ -9,11 +9,11 @@ import pytest
 from gpulint.rules import all_rules
 from support import gpulint
 
-from gpulint.analysis.models.allocator import OPTIONS, bad_options, split_size
+from gpulint.analysis.models.allocator import OPTIONS, bad_options
 from gpulint.lint.linter import lint_settings
 from gpulint.memory.alloc_conf import KEYS
 from gpulint.rule import RuleSet
-from gpulint.source.shell import is_settings_file, is_settings_text, text_settings
+from gpulint.source.shell import is_settings_file, is_settings_text
 
 RULES = RuleSet(all_rules())
 
@@ -74,25 +74,6 @@ def test_which_files(name: str, meant: bool) -> None:
     assert is_settings_file(f"/some/where/{name}") is meant
 
 
-def test_comments_silence() -> None:
-    line = "export PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128"
-    assert found(f"{line}  # gpulint: ignore[GPU601]\n") == []
-    assert found(f"# gpulint: ignore[GPU601] -- measured\n{line}\n") == []
-    assert found(f"# gpulint: ignore-file\n\n{line}\n") == []
-    assert found("x=1  # gpulint: ignore[GPU601]\n") == [(1, "GPU001")]
-
-
-def test_places_span_the_setting() -> None:
-    (setting,) = text_settings('export PYTORCH_CUDA_ALLOC_CONF="a:1" x\n')
-    assert (setting.text, setting.row, setting.start, setting.value_start, setting.end) == (
-        "a:1",
-        1,
-        8,
-        33,
-        36,
-    )
-
-
 def test_the_command_finds_and_mends_them(tmp_path: Path) -> None:
     script = tmp_path / "run.sh"
     script.write_bytes(
@@ -145,24 +126,6 @@ def test_both_parts_of_the_program_know_the_same_options() -> None:
 )
 def test_options(text: str, target: tuple[int, int] | None, bad: bool) -> None:
     assert bool(bad_options(text, target)) is bad
-
-
-@pytest.mark.parametrize(
-    ("text", "mended"),
-    [
-        ("max_split_size_mb:128", "expandable_segments:True"),
-        (
-            "garbage_collection_threshold:0.8, max_split_size_mb:512",
-            "expandable_segments:True,garbage_collection_threshold:0.8",
-        ),
-        ("expandable_segments:True,max_split_size_mb:128", "expandable_segments:True"),
-        ("max_split_size_mb:1024", None),
-        ("backend:cudaMallocAsync,max_split_size_mb:128", None),
-    ],
-)
-def test_split_size(text: str, mended: str | None) -> None:
-    problem = split_size(text)
-    assert (problem.mended if problem else None) == mended
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from gpulint.rules import all_rules
-from support import gpulint
 
 from gpulint.analysis.evaluate import evaluator
 from gpulint.analysis.project.disk import Project
@@ -178,12 +177,3 @@ def test_an_error_in_a_rule_is_left_to_nobody(folder: Path, monkeypatch: pytest.
             linted(folder / "train.py", shared)
     assert shared.engine is None
     assert linted(folder / "evaluation.py", shared)
-
-
-def test_fixes_of_one_file_are_seen_by_the_next(folder: Path) -> None:
-    """The guard that a fix puts around a call in one file settles the finding in the file that comes after it."""
-    alone = gpulint(".", "--no-cache", "--output-format", "concise", "--select", "GPU201", cwd=folder)
-    assert b"evaluation.py:9:" in alone.stdout
-    gpulint(".", "--no-cache", "--fix", "--unsafe-fixes", "-j1", cwd=folder)
-    again = gpulint(".", "--no-cache", "--output-format", "concise", "--select", "GPU201", cwd=folder)
-    assert b"GPU201" not in again.stdout

@@ -16,7 +16,7 @@ from gpulint.findings import Edit, Finding, Fix, Position, Related
 from gpulint.lint.suppressions import CELL as _MARK
 from gpulint.source.magics import HIDDEN, Hiding, cell_language, loaded_magics
 from gpulint.source.notebooks import Cell, Notebook
-from gpulint.source.syntax import Flaw, flaw
+from gpulint.source.syntax import SourceError, flaw
 
 _MARKED: Final = re.compile(r"[^\r\n]*" + _MARK + r"([0-9]+)\n")
 _NEWLINE: Final = re.compile(r"\r\n|\r|\n")
@@ -33,7 +33,7 @@ class CellModule:
     """
 
     text: str
-    flaws: dict[int, Flaw]
+    flaws: dict[int, SourceError]
     _notebook: Notebook
     _hiding: Hiding
 
@@ -59,16 +59,11 @@ def join(notebook: Notebook) -> CellModule:
     """The module that the notebook's cells are together."""
     hiding = Hiding(frozenset().union(*(loaded_magics(cell.source) for cell in notebook.cells)))
     pieces: list[str] = []
-    flaws: dict[int, Flaw] = {}
+    flaws: dict[int, SourceError] = {}
     unread: list[str] = []
     for cell in notebook.cells:
-        if (
-            not cell.source.strip()
-            or cell_language(cell.source)
-            or HIDDEN[1] in cell.source
-            or _MARK[1] in cell.source
-            or _UNREAD[1] in cell.source
-        ):
+        ours = any(mark[1] in cell.source for mark in (HIDDEN, _MARK, _UNREAD))
+        if ours or not cell.source.strip() or cell_language(cell.source):
             continue
         code, wrong = _python(cell, hiding)
         if wrong is None:
@@ -85,18 +80,19 @@ def unread_cell(text: str) -> int | None:
     return int(number) if number.isdecimal() else None
 
 
-def _python(cell: Cell, hiding: Hiding) -> tuple[str, Flaw | None]:
+def _python(cell: Cell, hiding: Hiding) -> tuple[str, SourceError | None]:
     """A cell with its mark above it, and why Python refuses it."""
     # IPython takes the indentation of a cell's first line from all of its lines.
     indented = cell.source.lstrip("\r\n")[:1] in (" ", "\t")
-    wrong: Flaw | None = None
+    wrong: SourceError | None = None
     for automagic in (False, True):
         code = hiding.hide(cell.source, automagic) + _newline(cell.source)
         for lead in ("if True:", "") if indented else ("",):
             found = flaw(f"{lead}\n{code}", is_cell=True)
             if found is None:
                 return f"{lead}{_MARK}{cell.number}\n{code}", None
-            wrong = wrong or replace(found, line=max(found.line - 1, 1))
+            found.line = max(found.line - 1, 1)
+            wrong = wrong or found
     return "", wrong
 
 

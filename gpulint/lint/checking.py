@@ -22,6 +22,7 @@ from gpulint.source.files import (
     MAX_TEXT,
     FileError,
     SourceFile,
+    TextError,
     content_hash,
     decode,
     read_bytes,
@@ -31,7 +32,7 @@ from gpulint.source.notebooks import Notebook, NotebookError, is_notebook, read_
 from gpulint.source.program import UNKNOWN_TOP, Top
 from gpulint.source.shell import MARKER as SETTINGS_MARKER
 from gpulint.source.shell import is_settings_text
-from gpulint.source.syntax import flaw
+from gpulint.source.syntax import SourceError, flaw
 
 if TYPE_CHECKING:
     from gpulint.analysis.project.disk import Project
@@ -171,11 +172,7 @@ class Checker:
         found = linted(text, task.path, rules, self.project)
         found.text.release()
         wrong = found.text.trees.unfixable
-        refused = (
-            self.refused(task, wrong.message, wrong.line, wrong.column, wrong.old).findings
-            if wrong is not None
-            else ()
-        )
+        refused = self.refused(task, wrong).findings if wrong is not None else ()
         left = tuple(self.in_force((*found.findings, *refused), task))
         return FileResult(left, found.doubtful, took=tuple(found.text.took.items()))
 
@@ -220,7 +217,7 @@ class Checker:
             from gpulint.lint.trees import is_for_another_python
 
             if not is_for_another_python(text, wrong):
-                return self.refused(task, wrong.message, wrong.line, wrong.column, wrong.old)
+                return self.refused(task, wrong)
         return FileResult(tuple(self.unused_suppressions(text, task)))
 
     def wants_fixing(self, result: FileResult) -> bool:
@@ -229,28 +226,25 @@ class Checker:
 
     def linted(self, text: str, task: Task) -> FileResult:
         """The findings in `text`, or a GPU000 that says why it cannot be analysed."""
-        from gpulint.lint.trees import SourceError
-
         try:
             found = self._lint(text, task)
             return replace(
                 found, dependencies=self._project.dependencies if self._project is not None else ()
             )
         except SourceError as error:
-            return self.refused(task, error.message, error.line, error.column, error.old)
+            return self.refused(task, error)
         except RecursionError:
-            return self.refused(task, "nested too deeply to be analysed")
+            return self.refused(task, SourceError("nested too deeply to be analysed"))
         except MemoryError:
-            return self.refused(task, "not enough memory to analyse this file")
+            return self.refused(task, SourceError("not enough memory to analyse this file"))
 
-    def refused(
-        self, task: Task, message: str, line: int = 1, column: int = 1, old: bool = False
-    ) -> FileResult:
+    def refused(self, task: Task, wrong: TextError) -> FileResult:
         """The result for a file that cannot be analysed."""
+        finding = refusal(task.path, wrong)
         suffix = os.path.splitext(task.path)[1]
         if suffix and not suffix.startswith((".py", ".ipynb")):
-            message = f"not read as Python, which neither its name nor its text is: {message}"
-        finding = refusal(task.path, message, line, column, old)
+            message = f"not read as Python, which neither its name nor its text is: {finding.message}"
+            finding = replace(finding, message=message)
         return FileResult(tuple(self.in_force([finding], task)))
 
     def _unreadable(self, task: Task, error: FileError) -> FileResult:
@@ -289,7 +283,6 @@ class Checker:
     ) -> FileResult:
         """`result` after `fix` has been applied, in the file where that is the mode."""
         from gpulint.fix import fixing
-        from gpulint.lint.trees import SourceError
 
         if not source.survives_rewriting:
             return result  # the encoding is not one-to-one: writing would change bytes outside the fix
@@ -322,7 +315,7 @@ def _check_notebook(checker: Checker, source: SourceFile, task: Task) -> FileRes
     try:
         notebook = read_notebook(source.text)
     except NotebookError as error:
-        return checker.refused(task, error.message, error.line, error.column)
+        return checker.refused(task, error)
     if notebook.foreign:
         return FileResult(skipped=notebook.foreign)
     module = join(notebook)
@@ -355,8 +348,7 @@ class _CellLinter:
     def flaws(self) -> list[Finding]:
         """A GPU000 for each cell that does not parse."""
         return [
-            replace(refusal(self._task.path, wrong.message, wrong.line, wrong.column, wrong.old), cell=cell)
-            for cell, wrong in self._module.flaws.items()
+            replace(refusal(self._task.path, wrong), cell=cell) for cell, wrong in self._module.flaws.items()
         ]
 
     def __call__(self, text: str) -> list[Finding]:

@@ -75,7 +75,7 @@ def example_problems(rule: type[Rule], rules: RuleSet) -> list[str]:
     exactly this rule, a remedy that is not clean, a fix that does not lead from one to the other."""
     from gpulint.fix.fixing import fix_text
     from gpulint.lint.linter import lint_text
-    from gpulint.lint.trees import SourceError
+    from gpulint.source.syntax import SourceError
 
     documentation = page(rule)
     missing = [title for title in SECTIONS if not documentation.sections.get(title, "").strip()]

@@ -15,9 +15,10 @@ from gpulint.analysis.project.file import quoted
 from gpulint.answers import Answer, Question, Verdict, confidence_of, refuted
 from gpulint.findings import Confidence, Finding
 from gpulint.lint.linter import Text, claimed, linted, project_of, reported
-from gpulint.lint.trees import SourceError, deep_stack
+from gpulint.lint.trees import deep_stack
 from gpulint.rule import Claimed, Rule, RuleSet, node_of
 from gpulint.source.notebooks import Notebook, NotebookError, is_notebook, read_notebook
+from gpulint.source.syntax import SourceError
 
 if TYPE_CHECKING:
     from gpulint.analysis.domain.values import Value
@@ -134,9 +135,13 @@ def line_of(because: Because | Seen, one: Explained) -> str:
 
 def explain_text(text: str, filename: str, rules: RuleSet, project: Project | None = None) -> list[Explained]:
     """What the rules considered in a file or notebook, by place. Raises `SourceError` where it cannot be analysed."""
-    if is_notebook(filename):
-        return _explain_notebook(text, filename, rules, project)
-    return explain_module(text, filename, rules, project)[0]
+    if not is_notebook(filename):
+        return _explain_module(text, filename, rules, project)
+    from gpulint.lint.cells import Places, join
+
+    module = join(notebook_of(text))
+    places = Places(module.text)
+    return [_in_cell(one, places) for one in _explain_module(module.text, filename, rules, project)]
 
 
 def notebook_of(text: str) -> Notebook:
@@ -148,15 +153,6 @@ def notebook_of(text: str) -> Notebook:
     if notebook.foreign:
         raise SourceError(notebook.foreign)
     return notebook
-
-
-def _explain_notebook(text: str, filename: str, rules: RuleSet, project: Project | None) -> list[Explained]:
-    from gpulint.lint.cells import Places, join
-
-    module = join(notebook_of(text))
-    places = Places(module.text)
-    claims, _ = explain_module(module.text, filename, rules, project)
-    return [_in_cell(one, places) for one in claims]
 
 
 def _in_cell(one: Explained, places: Places) -> Explained:
@@ -173,11 +169,8 @@ def _line_in_cell(one: _Placed, places: Places) -> _Placed:
     return replace(one, cell=cell, row=row)
 
 
-def explain_module(
-    text: str, filename: str, rules: RuleSet, project: Project | None = None
-) -> tuple[list[Explained], list[Finding]]:
-    """What the rules considered in a module, by place, and what `lint_text` finds there with any confidence. Raises
-    `SourceError` where it cannot be analysed."""
+def _explain_module(text: str, filename: str, rules: RuleSet, project: Project | None) -> list[Explained]:
+    """What the rules considered in a module, by place. Raises `SourceError` where it cannot be analysed."""
     from gpulint.source.positions import Spans
 
     project = project or project_of(filename)
@@ -185,12 +178,12 @@ def explain_module(
     looked, found = given.text, given.findings
     try:
         with deep_stack():
-            file = _File(looked, Spans(looked.tree, looked.trees.read), filename, project, found)
+            file = _File(looked, Spans(looked.tree, looked.trees.read), filename, found)
             claims = [one for rule in rules.rules for one in _of_rule(rule, rules, file)]
     except RecursionError:
         raise SourceError("the file is nested too deeply to be analysed") from None
     looked.release()
-    return sorted(claims, key=lambda one: (one.row, one.column, one.code)), found
+    return sorted(claims, key=lambda one: (one.row, one.column, one.code))
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +191,6 @@ class _File:
     looked: Text
     spans: Spans
     filename: str
-    project: Project | None
     findings: list[Finding]
 
     def because(self, answer: Answer, otherwise: int) -> Because:

@@ -23,11 +23,12 @@ from gpulint.answers import (
 )
 from gpulint.findings import Confidence, Edit, Finding, Fix, Position, Related, Severity
 from gpulint.lint.cells import unread_cell
-from gpulint.lint.trees import SourceError, Trees, deep_stack
+from gpulint.lint.trees import Trees, deep_stack
 from gpulint.rule import Claimed, Cost, RelatedNode, Report, Rule, RuleSet, SettingProblem, node_of
 from gpulint.source.files import MAX_TEXT
 from gpulint.source.program import top_of
 from gpulint.source.shell import TextSetting, text_settings
+from gpulint.source.syntax import SourceError
 
 if TYPE_CHECKING:
     import libcst as cst

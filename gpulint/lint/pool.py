@@ -61,8 +61,7 @@ def in_processes(
     `work` must be picklable and raise nothing; it runs without garbage collection, and collects when it sees
     fit. `crashed(item, exitcode)` stands in for the item that killed a worker; a negative code is a signal's number.
     """
-    with contextlib.closing(_Pool(work, chunks, jobs, crashed).results()) as results:
-        yield from results
+    return _Pool(work, chunks, jobs, crashed).results()
 
 
 class _Worker(Generic[Item]):

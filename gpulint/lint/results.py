@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from gpulint.findings import Finding, Severity
-from gpulint.source.files import FileError, SourceFile, read_bytes
+from gpulint.source.files import FileError, SourceFile, TextError, read_bytes
 
 if TYPE_CHECKING:
     from gpulint.fix.fixing import FixResult
@@ -65,10 +65,10 @@ def diagnostic(
     return Finding("GPU000", name, severity, message, path, line, column, line, column)
 
 
-def refusal(path: str, message: str, line: int, column: int, old: bool) -> Finding:
+def refusal(path: str, wrong: TextError) -> Finding:
     """A GPU000 of a text that does not parse: a note, where an older Python reads it, for a file that a search has met."""
-    name, severity = (OLDER, Severity.INFO) if old else ("syntax-error", Severity.ERROR)
-    return diagnostic(path, name, message, line, column, severity)
+    name, severity = (OLDER, Severity.INFO) if wrong.old else ("syntax-error", Severity.ERROR)
+    return diagnostic(path, name, wrong.message, wrong.line, wrong.column, severity)
 
 
 def written(source: SourceFile, text: str, write: Callable[[str, bytes], None]) -> str:

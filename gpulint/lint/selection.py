@@ -60,7 +60,9 @@ class Selection:
         levels = self.config.severity
         fixed = self.config.fixable is None and not self.config.unfixable
         return [
-            _with_severity(finding if fixed or self._is_fixable(finding.code) else _unfixed(finding), levels)
+            _with_severity(
+                finding if fixed or self._is_fixable(finding.code) else replace(finding, fix=None), levels
+            )
             for finding in findings
         ]
 
@@ -170,10 +172,6 @@ def _in_codes(config: Config, names: Mapping[str, str]) -> Config:
         severity={by_name.get(key, key): level for key, level in config.severity.items()},
         options={by_name.get(key, key): options for key, options in config.options.items()},
     )
-
-
-def _unfixed(finding: Finding) -> Finding:
-    return finding if finding.fix is None else replace(finding, fix=None)
 
 
 def _options_of(rule: type[Rule], given: Mapping[str, Any], place: str) -> dict[str, Any]:

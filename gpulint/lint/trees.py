@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from gpulint.source.files import TextError
-from gpulint.source.syntax import Flaw, flaw, python_tree, readable
+from gpulint.source.syntax import SourceError, flaw, python_tree, readable
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -31,14 +30,6 @@ _MOST_BEYOND: Final = 100_000
 _BOM: Final = "\ufeff"
 
 
-class SourceError(TextError):
-    """The text cannot be analysed. Reported as GPU000 there. `old`: an older Python reads it."""
-
-    def __init__(self, message: str, line: int = 1, column: int = 1, old: bool = False) -> None:
-        super().__init__(message, line, column)
-        self.old = old
-
-
 class Trees:
     """Raises `SourceError` where Python's own parser refuses the text, and `module` where libcst's does."""
 
@@ -48,7 +39,7 @@ class Trees:
         self.tree = tree if tree is not None else _python_tree(text)
 
     @cached_property
-    def unfixable(self) -> Flaw | None:
+    def unfixable(self) -> SourceError | None:
         """Why no fix can be offered in the text: its trees are of `readable`, since it does not parse itself."""
         return flaw(self.text) if readable(self.text) != self.text else None
 
@@ -64,7 +55,7 @@ class Trees:
 
         wrong = flaw(self.text)
         if wrong is not None and wrong.too_deep:
-            raise SourceError(wrong.message, wrong.line, wrong.column)
+            raise wrong
         _check_depth(self.tree)
         with deep_stack():
             module = parse(self.read)
@@ -105,7 +96,7 @@ def refuse(text: str) -> None:
         raise SourceError(_explained(text, wrong), wrong.line, wrong.column, wrong.old)
 
 
-def is_for_another_python(text: str, wrong: Flaw) -> bool:
+def is_for_another_python(text: str, wrong: SourceError) -> bool:
     """Whether libcst reads what the running Python refuses: code for a newer Python, most of the time."""
     if wrong.too_deep or _is_deep(text):
         return False
@@ -117,7 +108,7 @@ def is_for_another_python(text: str, wrong: Flaw) -> bool:
     return True
 
 
-def _explained(text: str, wrong: Flaw) -> str:
+def _explained(text: str, wrong: SourceError) -> str:
     if not is_for_another_python(text, wrong):
         return wrong.message
     version = f"{sys.version_info.major}.{sys.version_info.minor}"

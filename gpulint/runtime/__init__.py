@@ -17,7 +17,7 @@ The way of `gpulint verify train.py` from its options to its exit status:
     Verification.exit_code             0, 1, 2, 3 or 130
     reports/verify.document            the report
 
-It is given findings as data and knows nothing of the linter (`tests/test_layers.py` holds what it may import); the two are
+It is given findings as data and knows nothing of the linter (`tests/test_rooms.py` holds what it may import); the two are
 put together by `gpulint.verifying`. Only the child process imports torch. Its rooms (`child`, `trying`, `observing`, `holding`,
 `probes`, `record`) import nothing but torch and the standard library, because they run in the user's interpreter.
 """

@@ -20,13 +20,13 @@ from gpulint.config import FILE_NAMES, Config, ConfigError, ConfigResolver, Over
 from gpulint.findings import Finding
 from gpulint.lint.checking import Checker
 from gpulint.lint.selection import known_rules
-from gpulint.lint.trees import SourceError
 from gpulint.rule import Rule
 from gpulint.server.documents import Book, Document, Documents, Unit
 from gpulint.source.discovery import excluded
 from gpulint.source.notebooks import is_notebook
 from gpulint.source.program import top_at
 from gpulint.source.shell import is_settings_text
+from gpulint.source.syntax import SourceError
 
 if TYPE_CHECKING:
     from gpulint.lint.explaining import Explained

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import cached_property
+from itertools import accumulate
 from os.path import commonprefix
 from typing import Any, Final
 from urllib.parse import unquote
@@ -93,13 +94,11 @@ class Text:
     def edits_to(self, content: str) -> list[types.TextEdit]:
         """The changes of lines that turn this text into `content`."""
         ours, theirs = self.content.splitlines(True), content.splitlines(True)
+        starts = [*accumulate(map(len, ours), initial=0)]
         return [
-            types.TextEdit(self._range(len("".join(ours[:first])), len("".join(ours[:last]))), new)
+            types.TextEdit(types.Range(self._at(starts[first]), self._at(starts[last])), new)
             for first, last, new in _changes(ours, theirs)
         ]
-
-    def _range(self, start: int, end: int) -> types.Range:
-        return types.Range(self._at(start), self._at(end))
 
     def _at(self, offset: int) -> types.Position:
         row = self._index.position(offset).row

@@ -13,7 +13,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from gpulint.findings import Edit, Finding, Fix, Position
+from gpulint.findings import Edit, Finding, Position
 
 BOM = "\ufeff"
 _NEWLINE = re.compile(r"\r\n?|\n")
@@ -194,14 +194,11 @@ def apply_edits(text: str, findings: Iterable[Finding], unsafe: bool) -> tuple[s
         if fix is None or not fix.edits or not fix.applies(unsafe):
             continue
         if fix.edits not in taken:
-            taken[fix.edits] = accepted.take(_spans(index, fix))
+            spans = [_Span(index.offset(one.start), index.offset(one.end), one.content) for one in fix.edits]
+            taken[fix.edits] = accepted.take(spans)
         if taken[fix.edits]:
             applied.append(finding)
     return _rewrite(text, accepted.spans), applied
-
-
-def _spans(index: LineIndex, fix: Fix) -> list[_Span]:
-    return [_Span(index.offset(edit.start), index.offset(edit.end), edit.content) for edit in fix.edits]
 
 
 def _rewrite(text: str, spans: Iterable[_Span]) -> str:

@@ -35,7 +35,9 @@ _FOREIGN_BOMS: Final = (
 
 
 class TextError(Exception):
-    """Something is wrong with a text at `line`, `column`, both from 1: one sentence."""
+    """Something is wrong with a text at `line`, `column`, both from 1: one sentence. `old`: an older Python reads it."""
+
+    old = False
 
     def __init__(self, message: str, line: int = 1, column: int = 1) -> None:
         super().__init__(message)

@@ -12,10 +12,9 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final
 
-from gpulint.source.files import split_lines
+from gpulint.source.files import TextError, split_lines
 
 _OF_IPYTHON: Final = re.compile(r"%{1,2}[a-z]|[!?]\w")
 _ASYNC_ARGUMENT: Final = re.compile(
@@ -30,16 +29,15 @@ _OF_PYTHON_2: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Flaw:
-    """Why a text was refused, and where, counted from 1. Only a newer parser may still take what is not `too_deep`; `old` is what an
-    older Python reads."""
+class SourceError(TextError):
+    """The text cannot be analysed. Reported as GPU000 there. Only a newer parser may still take what is not `too_deep`."""
 
-    message: str
-    line: int
-    column: int
-    too_deep: bool = False
-    old: bool = False
+    def __init__(
+        self, message: str, line: int = 1, column: int = 1, old: bool = False, too_deep: bool = False
+    ) -> None:
+        super().__init__(message, line, column)
+        self.old = old
+        self.too_deep = too_deep
 
 
 def python_tree(source: str | bytes) -> ast.Module:
@@ -59,7 +57,7 @@ def readable(text: str) -> str:
     return _ASYNC_ARGUMENT.sub(r"\1asynk", text) if "async" in text else text
 
 
-def flaw(text: str, is_cell: bool = False) -> Flaw | None:
+def flaw(text: str, is_cell: bool = False) -> SourceError | None:
     """What is wrong with `text` as a Python module, or as a notebook's cell, which may `await`; None where nothing is."""
     import symtable
 
@@ -75,12 +73,12 @@ def flaw(text: str, is_cell: bool = False) -> Flaw | None:
         if "too many nested" in error.msg or "too many levels" in error.msg:
             return _too_deep(line, column)
         message, old = _in_words(error, "" if is_cell else text)
-        return Flaw(message, line, column, old=old)
+        return SourceError(message, line, column, old)
     except (RecursionError, MemoryError):
         longest = max(enumerate(split_lines(text), start=1), key=lambda numbered: len(numbered[1]))
         return _too_deep(longest[0], 1)
     except (ValueError, OverflowError) as error:
-        return Flaw(f"syntax error: {error}", 1, 1)
+        return SourceError(f"syntax error: {error}")
     return None
 
 
@@ -116,5 +114,6 @@ def _usual_depth() -> Iterator[None]:
         sys.setrecursionlimit(limit)
 
 
-def _too_deep(line: int, column: int) -> Flaw:
-    return Flaw("nested too deeply to be analysed; Python cannot compile it either", line, column, True)
+def _too_deep(line: int, column: int) -> SourceError:
+    message = "nested too deeply to be analysed; Python cannot compile it either"
+    return SourceError(message, line, column, too_deep=True)

@@ -189,23 +189,6 @@ def test_monitor_names_the_programs_whose_steps_are_in_another_file(tmp_path: Pa
     assert "the steps are not in this file" not in done.output
 
 
-def test_monitor_where_another_file_makes_the_optimizer(tmp_path: Path) -> None:
-    program, factory = tmp_path / "train.py", tmp_path / "optimizers.py"
-    factory.write_text(
-        "from torch import optim\ndef make(model):\n    return optim.SGD(model.parameters(), lr=0.1)\n"
-    )
-    made = "from optimizers import make\noptimizer = make(model)\nfor epoch in range(10):\n"
-    steps = "    for x in data:\n        model(x).backward()\n        optimizer.step()\n"
-    program.write_text(f"{made}{steps}", encoding="utf-8")
-    done = CliRunner().invoke(command, ["monitor", str(tmp_path)], standalone_mode=False)
-    assert "not changed" not in done.output
-    assert "memory_run.step()" in program.read_text(encoding="utf-8")
-    program.write_text(f"from engine import train_one_epoch\n{made}    train_one_epoch(model, optimizer)\n")
-    done = CliRunner().invoke(command, ["monitor", str(tmp_path)], standalone_mode=False)
-    assert "nothing to change: " in done.output
-    assert "`memory.Monitor.install(" in done.output
-
-
 @pytest.mark.parametrize("name", ["monitor", "oom-guard", "phase-cleanup", "alloc-conf"])
 def test_it_says_when_it_finds_nothing(name: str, tmp_path: Path) -> None:
     path = tmp_path / "module.py"

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import io
-import json
 import subprocess
-import sys
-from typing import Any
+from pathlib import Path
 
 import pytest
-from support import environment
 
 pytest.importorskip("pygls.lsp")
+
+from server_support import INITIALIZE, message, talk
 
 from gpulint.server.app import MOST, Messages
 
@@ -56,34 +55,27 @@ def test_a_broken_header_ends_the_session_with_a_sentence(
     assert "the session ends" in caplog.text
 
 
-def message(**content: Any) -> bytes:
-    raw = json.dumps({"jsonrpc": "2.0", **content}).encode()
-    return b"Content-Length: %d\r\n\r\n%s" % (len(raw), raw)
+def session(folder: Path, *between: bytes) -> subprocess.CompletedProcess[bytes]:
+    begin = (INITIALIZE, message({"method": "initialized", "params": {}}))
+    return talk(b"".join((*begin, *between, *END)), folder)
 
 
-def session(*between: bytes) -> subprocess.CompletedProcess[bytes]:
-    begin = message(
-        id=1, method="initialize", params={"processId": None, "rootUri": None, "capabilities": {}}
-    )
-    end = message(id=2, method="shutdown") + message(method="exit")
-    sent = b"".join((begin, message(method="initialized", params={}), *between, end))
-    command = [sys.executable, "-P" if sys.version_info >= (3, 11) else "-B", "-m", "gpulint", "server"]
-    return subprocess.run(command, input=sent, capture_output=True, env=environment(), timeout=120)
+END = (message({"id": 2, "method": "shutdown"}), message({"method": "exit"}))
 
 
-def test_the_server_says_why_it_ends() -> None:
-    done = session(b"POST / HTTP/1.1\r\n\r\n")
+def test_the_server_says_why_it_ends(tmp_path: Path) -> None:
+    done = session(tmp_path, b"POST / HTTP/1.1\r\n\r\n")
     assert done.returncode == 1
     assert b"the session ends: " in done.stderr
 
 
-def test_a_message_that_is_no_json_is_answered() -> None:
-    done = session(b'Content-Length: 5\r\n\r\n{"a":', b"Content-Length: 200000\r\n\r\n" + b"[" * 200_000)
+def test_a_message_that_is_no_json_is_answered(tmp_path: Path) -> None:
+    done = session(tmp_path, message(b'{"a":'), message(b"[" * 200_000))
     assert done.returncode == 0
     assert done.stdout.count(b"the message is no JSON that can be read") == 2
 
 
-def test_a_document_of_ten_megabytes_is_refused_in_a_line() -> None:
+def test_a_document_of_ten_megabytes_is_refused_in_a_line(tmp_path: Path) -> None:
     text = (
         "import torch\ndef f(m, xs):\n    acc = []\n    for x in xs:\n        acc.append(m(x))\n"
         + "y = [1]\n" * 1_300_000
@@ -91,8 +83,9 @@ def test_a_document_of_ten_megabytes_is_refused_in_a_line() -> None:
     item = {"uri": "file:///clone/big.py", "languageId": "python", "version": 1, "text": text}
     asked = {"textDocument": {"uri": item["uri"]}}
     done = session(
-        message(method="textDocument/didOpen", params={"textDocument": item}),
-        message(id=7, method="textDocument/diagnostic", params=asked),
+        tmp_path,
+        message({"method": "textDocument/didOpen", "params": {"textDocument": item}}),
+        message({"id": 7, "method": "textDocument/diagnostic", "params": asked}),
     )
     assert done.returncode == 0
     assert b"gpulint does not analyse this file" in done.stdout or b'"id": 7' in done.stdout

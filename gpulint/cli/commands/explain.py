@@ -16,12 +16,12 @@ from gpulint.cli._options import Configured, on_terminal, option, print_json
 from gpulint.cli.commands.rules import find
 from gpulint.lint.explaining import SIGNS, SILENT, Explained, explain_text, line_of, notebook_of
 from gpulint.lint.selection import Selection
-from gpulint.lint.trees import SourceError
 from gpulint.reports import place_in
 from gpulint.reports.layout import Line, hanging, paint, printable, quoted
 from gpulint.rule import RuleSet
 from gpulint.source.files import FileError, decode, read_bytes
 from gpulint.source.notebooks import is_notebook
+from gpulint.source.syntax import SourceError
 
 _FORM = "FILE[:LINE]"
 _LOCATION = re.compile(r"(?P<path>.+?)(?::cell (?P<cell>\d+))?(?::(?P<row>\d+)(?::(?P<column>\d+))?)?")
