@@ -255,7 +255,9 @@ def test_a_figure_that_was_not_measured_has_no_trend():
 
 
 def test_what_rises_at_equal_distances_leaks_where_an_address_is_taken_again():
-    alive = at((1, 4, 10, 11, 17), 2048)  # of every third step, on an H200: what is kept of the eighth seems to be of another
+    alive = at(
+        (1, 4, 10, 11, 17), 2048
+    )  # of every third step, on an H200: what is kept of the eighth seems to be of another
     kept = [2048 * ((step + 1) // 3) for step in range(STEPS + 1)]
     found = drift.judge(births(alive, series=kept), EVERY, "train")
     assert (found.status, found.reason) == ("leak", "survivors at regular intervals, about every 3 stretches")
