@@ -78,7 +78,7 @@ def programs() -> dict[str, Program]:
     from gpulint.rules import all_rules
 
     found: dict[str, Program] = {}
-    for case in test_cases.due(test_cases.implemented()):
+    for case in test_cases.all_cases():
         found[case.name] = lambda case=case: tuple(test_cases.findings(case))  # type: ignore[misc]
     for rule in all_rules():
         found[rule.code] = lambda rule=rule: _page(rule)  # type: ignore[misc]

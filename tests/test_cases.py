@@ -204,6 +204,27 @@ def implemented() -> frozenset[str]:
     return frozenset(rule.code for rule in rule_set().rules)
 
 
+def examine(case: Case, codes: frozenset[str]) -> tuple[list[Demand], list[tuple[int, str]], list[Demand]]:
+    """Demands met, false alarms, demands missed, counting only `codes`."""
+    certain, doubtful = placed(case, codes)
+    asked = [demand for demand in case.demands if codes.intersection(demand.codes)]
+    asked += [Demand((line,), (code,)) for line, code in case.doubtful if code in codes]
+    wanted = doubtful & case.doubtful
+    met = [demand for demand in asked if demand.met(certain | wanted)]
+    alarms = (certain | (doubtful - wanted)) - case.allowed
+    return met, sorted(alarms), [demand for demand in asked if demand not in met]
+
+
+def placed(case: Case, codes: frozenset[str]) -> tuple[set[tuple[int, str]], ...]:
+    """What is found with high and with low confidence, by the line where its statement begins."""
+    found: dict[Confidence, set[tuple[int, str]]] = {level: set() for level in Confidence}
+    for finding in findings(case):
+        if finding.code in codes:
+            line = case.starts.get(finding.line, finding.line)
+            found[finding.confidence].add((line, finding.code))
+    return tuple(found.values())
+
+
 FOUND: dict[tuple[Path, str], list[Finding]] = {}  # what `findings` gave: several tests ask for it
 
 
@@ -243,14 +264,9 @@ def test_case(case: Case) -> None:
 def shortcomings(case: Case) -> list[str]:
     """What gpulint does not say of a case as a perfect tool would: `missed GPU101 on line 7`, `doubted …` where it is told
     with less confidence than the code allows, `note …` or `warning …` where it should be the other, `false alarm …`."""
-    by_level: dict[Confidence, set[tuple[int, str]]] = {level: set() for level in Confidence}
-    for one in findings(case):
-        by_level[one.confidence].add((case.starts.get(one.line, one.line), one.code))
-    certain, doubtful = by_level[Confidence.HIGH], by_level[Confidence.LOW]
-    wanted = doubtful & case.doubtful
-    alarms = sorted((certain | (doubtful - wanted)) - case.allowed)
-    asked = [*case.demands, *(Demand((line,), (code,)) for line, code in case.doubtful)]
-    missed = [demand for demand in asked if not demand.met(certain | wanted)]
+    codes = implemented()
+    _, alarms, missed = examine(case, codes)
+    _, doubtful = placed(case, codes)
     found = []
     for demand in missed:
         what = "doubted" if demand.met(doubtful) else "missed"
