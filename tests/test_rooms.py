@@ -103,9 +103,9 @@ BUDGETS = {
     f"{ANALYSIS}.evaluate": 3_014,
     f"{ANALYSIS}.models": 230,
     f"{ANALYSIS}.queries": 4_825,
-    RULES: 6_291,
+    RULES: 6_301,
 }
-MOST_OF_READING = 15_968  # all of them together; 16,000 is the aim
+MOST_OF_READING = 15_978  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 

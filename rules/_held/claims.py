@@ -61,6 +61,7 @@ from gpulint.answers import (
     refuted,
     until_refuted,
 )
+from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Rule
 
@@ -75,6 +76,7 @@ class HeldRule(Rule):
     """A rule that tells a part of what they find together."""
 
     severity = Severity.WARNING
+    runtime_claim = Claim("drift")
     doubts = True
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
