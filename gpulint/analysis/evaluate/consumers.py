@@ -439,7 +439,7 @@ class _Worklist:
         if self.track == "storage" and self.taken_apart(above.attr, call, frame):
             return
         row = table.method("tensor", above.attr) or Row()
-        if above.attr[-1:] == "_" and row.graph == "keeps" and not row.does:
+        if above.attr[-1:] == "_" and row.graph == "keeps" and row.does != "copies into":
             self.definitions(call, frame, (), ("inplace",))  # what it is from then on has the graph too
         self.by_row(row, above.value, call, frame, (), above.attr)
 
