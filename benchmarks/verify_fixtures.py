@@ -22,6 +22,7 @@ from typing import Any
 from _measure import HERE, hardware, result_path, table, write
 from gpulint.rules import all_rules
 
+from gpulint.claims import Claim
 from gpulint.findings import Finding, Severity
 from gpulint.runtime.parent.runner import Run
 from gpulint.runtime.parent.verdict import Verdict, Verification
@@ -46,8 +47,11 @@ class Outcome:
         refused = any(v.code == "GPU604" and v.status == "confirmed" for v in self.verification.verdicts)
         ended = end.reason in ("finished", "stopped") or refused
         found = [] if ended else [f"{self.script.name}: {end.message}"]
+        claims = {(one.filename, one.line, one.code): one.claim for one in expected(self.script)}
         found += [
-            f"{where(v)} {v.code} {v.status}: {v.text}" for v in self.verification.verdicts if is_wrong(v)
+            f"{where(v)} {v.code} {v.status}: {v.text}"
+            for v in self.verification.verdicts
+            if is_wrong(v, claims.get((v.file, v.line, v.code)) or CLAIMS[v.code])
         ]
         for drift in self.verification.unpredicted:
             if drift.device > 0:
@@ -61,9 +65,8 @@ def where(verdict: Verdict) -> str:
     return f"{Path(verdict.file).name}:{verdict.line}"
 
 
-def is_wrong(verdict: Verdict) -> bool:
+def is_wrong(verdict: Verdict, claim: Claim) -> bool:
     """Whether the run contradicts the expected line, or could not say although it should."""
-    claim = CLAIMS[verdict.code]
     if verdict.status == "inconclusive":
         return not (claim.device_only or claim.kind == "code")
     if verdict.status == "not reached":

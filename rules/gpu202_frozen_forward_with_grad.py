@@ -404,7 +404,7 @@ def _report(asked: Asked, run: Run) -> Report:
     cost, claim = _COST, Claim("forward") if what.wanted else None
     message = f"`{name}` runs with grad enabled in a training step, but no "
     if what.wanted and _wants_input(asked.evaluator, run):
-        cost, claim = _COST_OF_GRADIENTS, None
+        cost, claim = _COST_OF_GRADIENTS, Claim("code")
         message = f"backward goes through `{name}` to what it is given, and makes gradients of all its weights, which "
         if optimizers_of(asked.evaluator, run.network):
             cost = _COST_OF_THROWN
