@@ -62,11 +62,9 @@ def _may_run_steps(
 
 def is_last_of_module(definition: Definition, frame: Frame) -> bool:
     """Whether a name of a module stands for a definition until the program ends: nothing binds it anew after that, or deletes it."""
-    order, others = frame.flow.order, frame.flow.definitions[definition.key]
-    anew = (one for one in others if one.kind not in ("inplace", "augmented"))
-    return frame.function.is_module and all(
-        order[one.statement] <= order[definition.statement] for one in anew
-    )
+    order, last = frame.flow.order, frame.flow.order.get(definition.statement, -1)
+    anew = frame.flow.bound_anew(definition.key)
+    return frame.function.is_module and all(order[one.statement] <= last for one in anew)
 
 
 def lets_go(evaluator: Evaluator, cls: Class, name: str, definition: Definition) -> Any:

@@ -313,17 +313,19 @@ class Flow:
         below = list(self.around(statement))
         if first >= last or are_exclusive(mine, below):
             return False
-        between = (one for one in self._anew(definition.key) if first < order.get(one.statement, -1) <= last)
+        between = (
+            one for one in self.bound_anew(definition.key) if first < order.get(one.statement, -1) <= last
+        )
         others = (one for one in between if one.statement is not statement or one.kind != "loop")
         return {self.blocks[one.statement] for one in others}.isdisjoint((*mine, *below))
 
     def holds_from_before(self, definition: Definition) -> bool:
         """Whether a key stands for what a statement of a loop gave it in the round before until the same gives it the next."""
         loops = self.loops(definition.statement)[:1]
-        others = (one for one in self._anew(definition.key) if one is not definition)
+        others = (one for one in self.bound_anew(definition.key) if one is not definition)
         return bool(loops) and not any(loops[0] in self.loops(one.statement) for one in others)
 
-    def _anew(self, key: str) -> Iterator[Definition]:
+    def bound_anew(self, key: str) -> Iterator[Definition]:
         """What binds a key to something else, rather than to change what it stands for."""
         several = (one for one in self.definitions.get(key, ()) if one.statement in self.blocks)
         return (one for one in several if one.kind not in ("inplace", "augmented"))
