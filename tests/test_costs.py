@@ -185,6 +185,9 @@ def other_texts() -> list[Text]:
         path = ROOT / name
         for node in strings(ast.parse(path.read_text())):
             found.append(Text(f"{name}:{node.lineno}", path.name, str(node.value), everything))
+    advice = ROOT / "gpulint/memory/oom/advice.json"
+    for number, line in enumerate(advice.read_text(encoding="utf-8").splitlines(), 1):
+        found.append(Text(f"{advice.name}:{number}", "advice.py", line, everything))
     readme = (ROOT / "README.md").read_text()
     for line in readme.splitlines():
         if line.lstrip().startswith("= cost:"):
