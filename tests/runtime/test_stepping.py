@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpulint.runtime.observing.stepping import Stepper
+from gpulint.runtime.observing.stepping import Numbers, Stepper
 
 
 class Events:
@@ -115,3 +115,19 @@ def test_forwards_take_over_from_batches_and_explicit_steps_from_all():
 )
 def test_what_marks_the_steps_is_known(words, boundary):
     assert Events().feed(words).stepper.boundary == boundary
+
+
+def test_things_are_told_apart_where_ids_are_given_again():
+    class Network:
+        pass
+
+    numbers = Numbers()
+    first, second = Network(), Network()
+    kept = numbers.of(first, "train")
+    assert numbers.of(second, "train") != kept
+    assert numbers.of(first, "the last batch") == kept
+    del first
+    heir = Network()
+    assert numbers.of(heir, "train") == kept, "in the stead of one that is gone"
+    other = Network()
+    assert numbers.of(other, "the last batch") != kept, "its number is another's now"

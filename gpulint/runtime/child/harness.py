@@ -22,7 +22,7 @@ from gpulint.runtime.child.steps import DeviceChoice, Steps
 from gpulint.runtime.child.stopping import Stop, Stopping
 from gpulint.runtime.child.touching import Touching
 from gpulint.runtime.child.windows import Windows
-from gpulint.runtime.observing.stepping import Stepper
+from gpulint.runtime.observing.stepping import Numbers, Stepper
 from gpulint.runtime.probes import hooks
 from gpulint.runtime.probes.plain import has_parameters
 from gpulint.runtime.record.channel import Send
@@ -70,7 +70,7 @@ class Harness:
         self._cut = False
         # Places of forwards in train mode since anything went backward
         self._forwarded: set[tuple[int, str]] = set()
-        self._numbers: dict[tuple[int, str], dict[int, weakref.ref[Any]]] = {}  # modules by where they ran
+        self._numbers = Numbers()
         self._went_backward = False
         self._closures: int | None = None  # backwards within the optimizer's step that is under way
         # The script's main thread, and the one whose events count
@@ -308,22 +308,10 @@ class Harness:
             trains = training and self._stepper.has_optimizer and self._may_train(module, frame)
             # Loops that evaluate the same model one after the other are told apart by who called it.
             where = 0 if trains else self.session.frames.stack(frame)
-            number = id(module) if trains else self._number(module, where)
+            number = self._numbers.of(module, where)
             self._steps.forward_comes(trains, number, where)
             self._stepper.forward((number, where), trains)
             self._happened(frame)
-
-    def _number(self, module: Any, where: int) -> int:
-        """What tells it from other modules: the id of the first in its place. One in the stead of one that is gone, a wrapper that each
-        call makes anew, say, is the same."""
-        known = self._numbers.setdefault((where, type(module).__name__), {})
-        for number, reference in known.items():
-            if reference() is module:
-                return number
-        gone = (number for number, reference in known.items() if reference() is None)
-        number = next(gone, id(module))
-        known[number] = weakref.ref(module)
-        return number
 
     def _may_train(self, module: Any, frame: FrameType) -> bool:
         """Whether a forward in train mode can be training's. Without grad it is not; nor is it where it runs for the second time since
@@ -435,16 +423,17 @@ class Harness:
         self._forwarded = set()
         self._optimizing = True
         self._touching.stepped(optimizer)
-        self._steps.optimizer_stepped(optimizer, self.session.frames.stack(frame))
+        place = self.session.frames.stack(frame)
+        self._steps.optimizer_stepped(optimizer, place)
         self._stopping.trained()
         iterator = self._iterator() if self._iterator is not None else None
         if iterator is not None:
             self._passes[iterator] = self._passes.get(iterator, 0) + 1
-        parameters = next((p for group in optimizer.param_groups for p in group["params"]), optimizer)
+        parameter = next((p for group in optimizer.param_groups for p in group["params"]), optimizer)
         self._trains()
         if self.session.recorder is not None:
             self.session.recorder.stepped(optimizer)
-        self._stepper.optimizer(id(parameters), id(optimizer))
+        self._stepper.optimizer(self._numbers.of(parameter, place), id(optimizer))
         self.session.peaking.stepped()
         self._happened(frame)
 

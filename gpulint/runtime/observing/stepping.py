@@ -7,11 +7,35 @@ optimizer has stepped, is the next forward a new iteration or the generator's ha
 
 from __future__ import annotations
 
+import weakref
+from collections import defaultdict
 from collections.abc import Callable, Hashable
+from typing import Any
 
 from gpulint.runtime.record.result import Boundary, StepKind
 
 FEW = 4  # optimizers that step once each, and are no part of one iteration then
+
+
+class Numbers:
+    """What tells modules and parameters apart while a script runs. An id cannot: it is given again once its object is gone."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, int] = {}  # by their ids
+        self._bearers: list[weakref.ref[Any]] = []  # of each number, the last
+        self._places: defaultdict[Hashable, set[int]] = defaultdict(set)
+
+    def of(self, thing: Any, place: Hashable) -> int:
+        """The number of a thing that is met in a place. One in the stead of one that is gone, a wrapper that each call makes anew,
+        say, or a network for each client, has its number."""
+        here = self._places[place, type(thing).__name__]
+        number = self._known.get(id(thing), -1)
+        if number < 0 or self._bearers[number]() is not thing:
+            number = next((one for one in here if self._bearers[one]() is None), len(self._bearers))
+            self._bearers[number : number + 1] = [weakref.ref(thing)]
+            self._known[id(thing)] = number
+        here.add(number)
+        return number
 
 
 class Stepper:
