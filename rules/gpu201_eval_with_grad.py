@@ -14,6 +14,7 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, settled
 from gpulint.analysis.evaluate.weights import weight
 from gpulint.analysis.project.file import Function
+from gpulint.analysis.project.requirements import torch_of
 from gpulint.analysis.queries.amounts import amounts, is_tried_out, through_batches
 from gpulint.analysis.queries.calls import done_within, run_by
 from gpulint.analysis.queries.cover import cover
@@ -351,7 +352,8 @@ def _repair(asked: Asked, found: list[Run]) -> Repair | None:
     wanted = any(outcome(evaluator, one.inner, one.where).wanted for one in found)
     if wanted or old_torch(evaluator, asked.file) is not None:
         return None
-    chosen = cover(evaluator, asked.steps, found)
+    decorates = torch_of(asked.program, asked.file) != (0, 4)  # from 0.4.1 on
+    chosen = cover(evaluator, asked.steps, found, whole=decorates)
     if chosen is not None and chosen.whole:
         function = found[0].frame.function
         name, missing = asked.torch_name("no_grad", function.node)

@@ -153,10 +153,12 @@ def _reads(asked: Asked, function: Function) -> Iterator[_Reads]:
             picked = _picked(asked, read.of, frame, loop)
             if picked is not None:
                 tensor, each = picked
-                is_list = evaluator.value_of(tensor, frame).kind == "list"
-                fills = _filling(asked, tensor, frame) if is_list else ()
+                value = evaluator.value_of(tensor, frame)
+                is_made = not any(isinstance(one, ast.Yield) for one, _ in value.origins)
+                of_tensors = value.kind == "list" and is_made and each_of(evaluator, value).kind == "tensor"
+                fills = _filling(asked, tensor, frame) if of_tensors else ()
                 filling = next((one for one in fills if _goes_along_dimension(asked, one, frame)), None)
-                new = _Reads([], tensor, None if filling else each, filling or loop, frame, [])
+                new = _Reads([], tensor, None if of_tensors else each, filling or loop, frame, [])
                 same = found.setdefault((loop, ast.unparse(tensor)), new)
                 same.at.append(read.at)
                 same.unless.append(read.unless)
@@ -253,10 +255,15 @@ def _is_picked(asked: Asked, definition: Definition, loop: Any, frame: Frame) ->
 def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
     evaluator, frame, loop, tensor = asked.evaluator, found.frame, found.loop, found.tensor
     value = found.value(evaluator, frame)
-    if found.is_of_network(evaluator):
-        whole = evaluator.value_of(found.at[0], frame)
-        if whole.kind in ("tensor", "array") and whole.size != "scalar" and whole.device == "host":
-            yield refuted(Question.READS, "all that is in each goes to the host, which takes the time")
+    whole = evaluator.value_of(found.at[0], frame)
+    takes_all = (
+        whole.kind in ("tensor", "array", "list") and whole.size != "scalar" and whole.device == "host"
+    )
+    in_rounds = found.each is None and loop in rounds(evaluator, found.at[0], frame)
+    if takes_all and (in_rounds or found.is_of_network(evaluator)):
+        yield refuted(Question.READS, "all that is in each goes to the host, which takes the time")
+    elif found.is_of_network(evaluator):
+        pass
     elif value.is_moved:
         pass  # nothing else that is moved has numbers: where anything may be asked for that, `unless` says so
     elif not _is_one(asked, found) or (value.kind != "tensor" and not found.is_as_of_tensor(evaluator)):
@@ -278,7 +285,10 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
     steps = (one for one in asked.steps.of(frame.function) if loop in one.loops)
     if any(not multiplicity.is_rare(one.node, loop, frame) for one in steps):
         yield refuted(Question.REPEATS, "each round is a step of its own", loop)
-    if multiplicity.trips(loop, frame) is not None or multiplicity.is_once(found.at[0], loop, frame):
+    fills = list(_filling(asked, tensor, frame)) if found.each is None else []
+    few = any(multiplicity.trips(one, frame) is not None for one in (loop, *fills))
+    few = few or any(asked.steps.is_over_parts(one, frame) for one in fills)
+    if few or multiplicity.is_once(found.at[0], loop, frame):
         yield refuted(Question.REPEATS, "it reads no more than a few elements", loop)
     rare = "step" if found.is_of_network(evaluator) else "every nth"
     if not any(one.rate in ("step", rare) for one in ways):
@@ -357,8 +367,11 @@ def _is_one_of_several(evaluator: Evaluator, frame: Frame) -> bool:
 
 
 def _is_one(asked: Asked, found: _Reads) -> bool:
-    """Whether what is read is one tensor: an operation gives one; of what a network gives others have to say so, beside the loop."""
+    """Whether what is read is one tensor, or each of a list of them: an operation gives one; of what a network gives others have to say so,
+    beside the loop."""
     frame, node = found.frame, found.tensor
+    if found.each is None:
+        return True
     for one in frame.flow.reaching(node) if isinstance(node, ast.Name) else ():
         node = one.value if one.kind == "assign" and not one.path else node
     if not isinstance(node, ast.Call) or forward_of(asked.evaluator, node, frame) is None:

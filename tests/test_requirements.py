@@ -32,6 +32,11 @@ from gpulint.source.program import Top
         ("setup.cfg", "[options]\ninstall_requires =\n    torch ~= 2.0\n    numpy\n", (2, 0)),
         ("requirements.txt", "numpy>=1\ntorch==2.0.0\n", (2, 0)),
         ("requirements.txt", "torch!=2.1,>=2.0\n", (2, 0)),
+        (
+            "requirements.txt",
+            "tqdm\nhttp://example.org/whl/torch-0.3.0.post4-cp35-cp35m-linux_x86_64.whl\n",
+            (0, 3),
+        ),
     ],
 )
 def test_the_oldest_torch_that_a_project_requires(
@@ -133,9 +138,17 @@ def test_what_a_readme_says_of_torch(tmp_path: Path, text: str, expected: tuple[
 
 
 @pytest.mark.parametrize(
-    "said", ["requirements.txt torch==0.3.1", "README.md Needs PyTorch 0.3.", "README.md PyTorch 1.0"]
+    ("said", "fix"),
+    [
+        ("requirements.txt torch==0.3.1", ""),
+        ("README.md Needs PyTorch 0.3.", ""),
+        ("README.md Supports PyTorch 0.4.", "    with torch.no_grad():"),  # which decorates from 0.4.1 on
+        ("README.md PyTorch 1.0", "@torch.no_grad()"),
+    ],
 )
-def test_an_evaluation_for_a_torch_without_no_grad_is_a_note_without_a_fix(tmp_path: Path, said: str) -> None:
+def test_an_evaluation_is_mended_with_what_the_torch_of_the_project_has(
+    tmp_path: Path, said: str, fix: str
+) -> None:
     name, _, text = said.partition(" ")
     (tmp_path / name).write_text(text + "\n")
     (tmp_path / "evaluate.py").write_text(
@@ -147,7 +160,10 @@ def test_an_evaluation_for_a_torch_without_no_grad_is_a_note_without_a_fix(tmp_p
         "--no-cache", "--isolated", "--select", "GPU201", "--output-format", "concise", cwd=tmp_path
     )
     assert b"GPU201" in told.stdout
-    assert (told.returncode, b"fixable" in told.stdout) == (int("1.0" in said), "1.0" in said)
+    assert (told.returncode, b"fixable" in told.stdout) == (int(bool(fix)), bool(fix))
+    gpulint("--no-cache", "--isolated", "--select", "GPU201", "--fix", cwd=tmp_path)
+    mended = (tmp_path / "evaluate.py").read_text().splitlines()
+    assert [one for one in mended if "no_grad" in one] == ([fix] if fix else [])
 
 
 @pytest.mark.parametrize(("version", "offered"), [("1.13.1+cu116", False), ("2.4.0", True)])

@@ -628,13 +628,13 @@ class Calling:
             entries = zip(node.keys, node.values, strict=True)
             likely = (one for key, one in entries if self._may_be(key, frame, wanted))
             found += [self._evaluator.value_of(one, frame) for one in likely]
-        for key, where in self._keys_of(node, frame):
+        for key, where in self.keys_of(node, frame):
             found += self._put_in(key, where, wanted)
         starred = any(isinstance(one, ast.Starred) for one in elements)
         as_displayed = len(found) == len(elements) and not starred
         return found[at : at + 1] if at is not None and as_displayed and 0 <= at < len(found) else found
 
-    def _keys_of(self, node: Any, frame: Frame) -> Iterator[tuple[str, Frame]]:
+    def keys_of(self, node: Any, frame: Frame) -> Iterator[tuple[str, Frame]]:
         """The keys that a container goes by: the name that it is bound to, or the attribute in all methods of its class."""
         flow = frame.flow
         given = [one.key for one in flow.given.get(node, ()) if not one.path]

@@ -24,6 +24,7 @@ def _requirement(package: str) -> re.Pattern[str]:
 
 
 _TORCH: Final = _requirement("torch")
+_WHEEL: Final = re.compile(r"/torch-(\d+\.\d+)[^/\s]*\.whl")  # by its address
 _BOUND: Final = re.compile(r"(===?|>=?|~=|\^|~)?[ \t]*v?(\d+)(?:\.(\d+))?")
 
 # In prose: `PyTorch 0.3.1`, `pytorch (version 0.2)`, `__PyTorch 0.3.0__`, but no lower bound.
@@ -79,13 +80,20 @@ def told_torch(project: Sources | None, filename: str) -> tuple[int, int] | None
     return max(((int(major), int(minor)) for major, minor in found), default=None)
 
 
+def torch_of(program: Program, file: File) -> tuple[int, int] | None:
+    """The newest version that runs a file, by what the project requires, or else by what it tells; None where nothing says so."""
+    return newest_torch(program, file) or told_torch(program.sources, file.path)
+
+
 def _requirements(project: Sources | None, filename: str) -> list[str]:
     """`>=2.2,<3`, `^1.13`: the bounds that the project's files set to torch."""
     if project is None:
         return []
-    found = [one for text in project.beside(filename, _FILES) for one in _TORCH.findall(text)]
+    texts = project.beside(filename, _FILES)
+    found = [one for text in texts for one in _TORCH.findall(text)]
+    wheels = [f"=={one}" for text in texts for one in _WHEEL.findall(text)]
     # `torch = "1.13.1"` is that version alone; `torch = "^1.13"` says its bound
-    return [bound or (f"=={one}" if one[:1].isdigit() else one) for bound, one in found]
+    return [*wheels, *(bound or (f"=={one}" if one[:1].isdigit() else one) for bound, one in found)]
 
 
 def _highest(requirement: str) -> tuple[int, int] | None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class, File, Function
-from gpulint.analysis.project.requirements import newest_torch, told_torch
+from gpulint.analysis.project.requirements import torch_of
 from gpulint.analysis.syntax.flow import ENTRY
 from gpulint.analysis.syntax.nodes import at_once, called_on, constant_index, key_of
 from gpulint.answers import Answer, Question, left_open, refuted
@@ -97,7 +97,7 @@ def old_torch(evaluator: Evaluator, file: File) -> Answer | None:
     """What leaves it open whether a torch runs the file that has `no_grad`: what the project says of its versions, in what it requires
     or in its README, or a number that is read by `loss.data[0]`, which raises in any torch that has it. None where nothing does."""
     program = evaluator.program
-    version = newest_torch(program, file) or told_torch(program.sources, file.path)
+    version = torch_of(program, file)
     if version is not None and version < _FIRST_WITH_NO_GRAD:
         clause = f"the project is for torch {version[0]}.{version[1]}, in which {_NO_GUARD}"
         return left_open(Question.REACHED, clause)

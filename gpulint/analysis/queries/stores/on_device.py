@@ -148,21 +148,34 @@ def is_move(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
     return where is not None and evaluator.calling.device_of(where, frame) != "host"
 
 
-def devices(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[Device]:
+def devices(evaluator: Evaluator, node: Any, frame: Frame, depth: int = 2) -> Iterator[Device]:
     """The devices that a tensor, or those in a list, may be on: in the function by itself, or else by what calls it, as a network gives it or
     is given."""
     for where in (frame, *entered(evaluator, frame)):
-        value = each_of(evaluator, evaluator.value_of(node, where))
+        whole = evaluator.value_of(node, where)
+        value = each_of(evaluator, whole)
         device = value.device
         if device == "?" and value.kind == "parameter":
             device = placed(evaluator, node, where).device
         elif device == "?":
             made, inner = operations(evaluator, node, where)[-1]
             run = forward_of(evaluator, made, inner) if isinstance(made, ast.Call) else None
-            device = placed(evaluator, run.expression, run.frame).device if run is not None else "?"
+            put = _put_into(evaluator, whole) if depth else ()
+            inside = (each for one in put for each in devices(evaluator, *one, depth - 1) if each != "?")
+            device = placed(evaluator, run.expression, run.frame).device if run else next(inside, "?")
         yield device
         if device != "?" and where is frame:
             return
+
+
+def _put_into(evaluator: Evaluator, value: Value) -> Iterator[tuple[Any, Frame]]:
+    """What is put into a list, one by one."""
+    lists = value.origins if value.kind == "list" else ()
+    keys = ((key, at) for node, where in lists for key, at in evaluator.calling.keys_of(node, where))
+    for key, where in keys:
+        yield from (
+            (one.args[-1], where) for one in where.flow.calls_on((key,), "append", "insert") if one.args
+        )
 
 
 def each_of(evaluator: Evaluator, value: Value) -> Value:
