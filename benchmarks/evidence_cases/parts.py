@@ -233,14 +233,14 @@ CASES = [
         "append(out[:, -1].clone())": _collected("clone"),
     }),
     *(
-        Case("GPU401", f"logits of all positions, {title} that reads the last", {
+        Case("GPU409", f"logits of all positions, {title} that reads the last", {
             "all": _position(trains, False), "the last": _position(trains, True),
         })
         for trains, title in MODES
     ),
     *(
         Case(
-            "GPU401",
+            "GPU409",
             f"log-probabilities of the next words, {title}, {kind}",
             {how: _probabilities(trains, dtype, how, upcast) for how in PROBABILITIES},
         )
@@ -252,7 +252,7 @@ CASES = [
         )
     ),
     *(
-        Case("GPU401", f"a cache that nothing reads, {title}", {
+        Case("GPU409", f"a cache that nothing reads, {title}", {
             "use_cache, the output's name stays bound": _besides(trains, Asked(cache=True), True),
             "use_cache": _besides(trains, Asked(cache=True)),
             "no cache, the output's name stays bound": _besides(trains, NONE, True),
@@ -261,19 +261,19 @@ CASES = [
         for trains, title in MODES
     ),
     *(
-        Case("GPU401", f"hidden states that nothing reads, {title}", {
+        Case("GPU409", f"hidden states that nothing reads, {title}", {
             "asked for": _besides(trains, Asked(hidden=True)), "not": _besides(trains, NONE),
         })
         for trains, title in MODES
     ),
     *(
-        Case("GPU401", f"attention maps that nothing reads, {title}", {
+        Case("GPU409", f"attention maps that nothing reads, {title}", {
             "asked for": _besides(trains, Asked(attentions=True)), "not": _besides(trains, NONE),
         })
         for trains, title in MODES
     ),
     Case(
-        "GPU401",
+        "GPU409",
         "the last hidden state as an embedding",
         {
             how: _embedded(how)
