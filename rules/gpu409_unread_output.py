@@ -87,7 +87,7 @@ class UnreadOutput(Rule):
         return torch.cat(vectors)
     ```
 
-    Logits of the last position alone: `model(**batch, logits_to_keep=1)`. transformers before 4.45 has no such argument, and a position of
+    Logits of the last position alone: `model(**batch, logits_to_keep=1)`. `transformers<4.45` has no such argument, and a position of
     each sequence's own is no last one: call the network below the head
     (`model.model`, `model.transformer`) and give the head the rows that are wanted. For embeddings load the network without its
     head, and read `last_hidden_state`.
@@ -132,7 +132,7 @@ def _index(node: Any) -> int | str | None:
 def _unread(evaluator: Evaluator, forward: Forward) -> Iterator[tuple[Any, str, str]]:
     """The parts that a forward makes for nobody, each with the place that asks for it and with what is said of it."""
     read, given = _read(evaluator, forward), {str(one.arg): one.value for one in forward.call.keywords}
-    if read is None:
+    if read is None or evaluator.is_dead(forward.call, forward.frame):
         return
     for word, part in _ASKED.items():
         asks, uses = given.get(word), [use for key in read if str(key).endswith(part) for use in read[key]]

@@ -82,8 +82,26 @@ def evaluate(loader):
         yield model(batch, output_hidden_states=True).scores.argmax(-1).cpu()
 
 
+class Judge(nn.Module):
+    """What it asks for is read where nobody gets to: it is made without leave to judge."""
+
+    def __init__(self, model=None, judges=False):
+        super().__init__()
+        self.model = model
+        self.judges = judges
+
+    def score(self, **batch):
+        if not self.judges:
+            raise ValueError("it does not judge")
+        with torch.no_grad():
+            out = self.model(**batch, output_hidden_states=True)
+            return out.hidden_states[3].cpu()
+
+
 if __name__ == "__main__":
     from elsewhere import head, loader, optimizer
+
+    print([Judge(AutoModel.from_pretrained("bert-large-uncased")).score(**batch) for batch in loader])
 
     train(loader, head, optimizer)
     for run in (stack, by_position, by_others, evaluate):
