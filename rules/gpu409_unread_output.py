@@ -46,7 +46,7 @@ class UnreadOutput(Rule):
 
     ## Why is this bad
     What a forward gives is made, and stays until the last name of the output goes. Without grad a layer's hidden states could go as soon as
-    the next layer has run; with grad the graph needs them anyway, and nothing is said. Attention maps are only made where a fused kernel is
+    the next layer has run; with grad the graph needs them anyway: nothing is said of a training, and with a doubt of what a training runs too. Attention maps are only made where a fused kernel is
     not used, which needs no memory for them. Logits have a score for each word at every position, often more than all the rest of an
     evaluation together, and where a loss goes through one position, their gradient is as large.
 
@@ -179,7 +179,7 @@ def _answers(asked: Asked, forward: Forward, part: str) -> Iterator[Answer]:
     ):
         yield left_open(Question.READS, "the network may have code of its own, which reads it")
     grad = grad_mode(evaluator, call, frame)
-    if part == "hidden_states" and grad.mode in ("on", "open"):
+    if part == "hidden_states" and grad.mode != "off":
         told = refuted if grad.mode == "on" and grad.called else left_open
         yield told(Question.GRAD, "where grad is on, the graph keeps what every layer gives")
     if not any(through_batches(evaluator, run) for run in runs_of(evaluator, call, frame)):
