@@ -12,13 +12,14 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.queries.effects import place_of
 from gpulint.analysis.queries.grad_mode import GradMode
-from gpulint.analysis.queries.networks.forwards import forward_of
+from gpulint.analysis.queries.networks.forwards import Forward, forward_of
 from gpulint.analysis.queries.networks.module_mode import ModuleMode, module_mode
 from gpulint.analysis.queries.networks.runs import Run, modes_within, ran_within
 from gpulint.analysis.queries.networks.stepped import steps_beside
 from gpulint.analysis.queries.networks.trained import frozen, of_unseen_package
 from gpulint.analysis.queries.raises import old_torch
-from gpulint.analysis.syntax.nodes import arguments, dotted, last_name
+from gpulint.analysis.queries.stores.on_device import gives_dense
+from gpulint.analysis.syntax.nodes import arguments, dotted, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted
 from gpulint.rule import AddImport, Repair, Wrap
 
@@ -120,6 +121,19 @@ def under_no_grad(asked: Asked, doubt: str, what: str, *statements: Any) -> Repa
     changes = (Wrap((asked.line(one),), no_grad_with(name)) for one in statements)
     imports = [AddImport(missing)] if missing else []
     return Repair.unless(doubt, what.format(name), (*changes, *imports)) if name else None
+
+
+def scores_words(evaluator: Evaluator, forward: Forward) -> bool:
+    """Whether a network is known to score many things at each position, by its class or by the labels that it is given."""
+    return gives_dense(evaluator, forward.network, many=True) or labels_positions(forward.call)
+
+
+def labels_positions(call: ast.Call) -> bool:
+    """Whether the network works out a loss of each position: it is given its own input as labels, or labels beside what a decoder reads."""
+    labels = keyword(call, "labels")
+    others = [*call.args, *(one.value for one in call.keywords if one.value is not labels)]
+    decodes = any(str(one.arg).startswith("decoder_") for one in call.keywords)
+    return labels is not None and (decodes or ast.unparse(labels) in map(ast.unparse, others))
 
 
 def trains_beside(asked: Asked, run: Run, mode: ModuleMode) -> bool:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from gpulint.rules._forwards import labels_positions
+
 from gpulint.analysis.domain.values import UNKNOWN
 from gpulint.analysis.evaluate.consumers import Use, consumers, consumers_of_definition
 from gpulint.analysis.project.file import Class
@@ -233,7 +235,7 @@ def _size(asked: Asked, late: _Late, given_in: list[tuple[Any, Frame]]) -> Itera
     calls = ((one, bool(_loss(asked, one))) for one in late.uses if isinstance(one.node, ast.Call))
     given = ((one, is_loss) for one, is_loss in calls if is_loss or one.role == "given")
     widths = [width for one, is_loss in given for width in _laid_out(asked, one.node, one.frame, is_loss)]
-    if not widths and late.gives_loss and _labels_positions(late.forward.call):
+    if not widths and late.gives_loss and labels_positions(late.forward.call):
         widths = [None]
     if not widths:
         yield refuted(Question.SIZE, "nothing shows that there are scores for each of many positions")
@@ -259,14 +261,6 @@ def _is_dense(asked: Asked, forward: Forward) -> bool:
         and not is_part
         and gives_dense(asked.evaluator, forward.network, many=True)
     )
-
-
-def _labels_positions(call: ast.Call) -> bool:
-    """Whether the network works out a loss of each position: it is given its own input as labels, or labels beside what a decoder reads."""
-    labels = keyword(call, "labels")
-    others = [*call.args, *(one.value for one in call.keywords if one.value is not labels)]
-    decodes = any(str(one.arg).startswith("decoder_") for one in call.keywords)
-    return labels is not None and (decodes or ast.unparse(labels) in map(ast.unparse, others))
 
 
 def _loss(asked: Asked, use: Use) -> str:

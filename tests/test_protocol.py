@@ -50,6 +50,7 @@ SUBJECTS = {
     "GPU406": [""],
     "GPU407": ["model"],
     "GPU408": ["gc.disable"],
+    "GPU409": ["hidden_states"],
     "GPU501": ["torch.cuda.empty_cache"],
     "GPU502": ["gc.collect"],
     "GPU503": ["torch.cuda.synchronize"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evidence_cases import built, contexts, gradients, held, modes, newcomers, processes, release, slow
+from evidence_cases import built, contexts, gradients, held, modes, newcomers, parts, processes, release, slow
 from evidence_cases.setup import Case
 
 PROCESS_CASES = [*processes.CASES, *contexts.CASES]
@@ -18,5 +18,6 @@ def all_cases() -> list[Case]:
         *slow.CASES,
         *newcomers.CASES,
         *built.CASES,
+        *parts.CASES,
     ]
     return sorted(found, key=lambda case: case.code)

@@ -7,7 +7,7 @@ class Attribution:
         self.method, self.model = method, model
 
     def _score(self, ids, target):
-        logits = self.model(ids).logits
+        logits = self.model(ids).logits  # low: GPU409
         return torch.log_softmax(logits[0, -1], -1)[target].item()
 
     def attribute(self, ids, target):
