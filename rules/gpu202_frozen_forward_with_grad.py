@@ -117,11 +117,12 @@ class FrozenForwardWithGrad(Rule):
 
     Whose gradients a backward makes beside those that it is for is followed as well: on each way on which the program goes on, what steps
     or clears them first. Told is an attack within a training, whose `backward()` is for the gradient of its input and makes those of all
-    weights, which `zero_grad()` throws away; a judge in the step of a generator or an actor, also of networks and optimizers that go by key; and a network
-    that is stepped `if epoch >= warmup` alone, and whose gradients are cleared until then. It is a note, for it costs time and no memory
-    that its own step does not take, and a warning where the network is seen to be large. Nothing is said where it is frozen by then, by whichever
-    method or caller, where the same gradients are stepped with before anybody clears them, or where an optimizer of which it is not seen
-    what it has steps first. A forward of which `autograd.grad(loss, x)` asks nothing, as `x` is not in it, is told too: it can run under `no_grad`.
+    weights, which `zero_grad()` throws away; a judge in the step of a generator or an actor, also of networks and optimizers that go by
+    key; and a network that is stepped `if epoch >= warmup` alone, and whose gradients are cleared until then. It is a note, for it costs
+    time and no memory that its own step does not take, a warning where the network is seen to be large, and at low confidence where all of
+    it is seen and small. Nothing is said where it is frozen by then, by whichever method or caller, where the same gradients are stepped
+    with before anybody clears them, or where an optimizer of which it is not seen what it has steps first. A forward of which
+    `autograd.grad(loss, x)` asks nothing, as `x` is not in it, is told too: it can run under `no_grad`.
 
     Networks that a backward goes through to something else, and that nobody steps or freezes, are told as well: an attacked classifier, of
     which only the patch is optimised, what a picture or a latent is fitted to, what a hook explains, a judge between a generator and its loss. Their
@@ -183,11 +184,11 @@ class FrozenForwardWithGrad(Rule):
     ```
 
     ## Fix safety
-    Putting the statement under `with torch.no_grad():` changes no result, as nothing goes backward through it: safe.
-    Offered where the statement runs no other network, and has its line for itself. Where backward does go through it, but nobody
-    trains it, or what it makes there is cleared: unsafe, as an optimizer in another file could, and others may read its gradients. Where the
-    gradient of one tensor is all that is read after a backward, `backward(inputs=[x])` is offered: unsafe, as others may read the gradients of the weights, and torch has no
-    `inputs` before 1.8. Nothing is offered where the network is to be frozen: another program may train it.
+    Putting the statement under `with torch.no_grad():` changes no result, as nothing goes backward through it: safe. Offered where the
+    statement runs no other network, and has its line for itself. Where backward does go through it, but nobody trains it, or what it makes
+    there is cleared: unsafe, as an optimizer in another file could, and others may read its gradients. Where the gradient of one tensor is
+    all that is read after a backward, `backward(inputs=[x])` is offered: unsafe, as others may read the gradients of the weights, and torch
+    has no `inputs` before 1.8. Nothing is offered where the network is to be frozen: another program may train it.
     """
 
     code = "GPU202"
@@ -332,7 +333,10 @@ def _of_trained(asked: Asked, run: Run, found: Gradients, wants: bool) -> Iterat
     if wants and any(goes_backward_by(evaluator, one.frame.function) for one in backwards):
         yield refuted(Question.GRAPH, "the framework freezes what another optimizer has")
     several = (run.network.but(origins=frozenset({one})) for one in origins_of(evaluator, run.network))
-    is_small = weight(evaluator, run.network).least < NARROW
+    weighs = weight(evaluator, run.network)
+    if wants and weighs.whole and weighs.least < TOY:
+        yield left_open(Question.SIZE, f"its gradients are small, of {weighs.least:,} weights")
+    is_small = weighs.least < NARROW
     if (wants or found.test) and is_small and all(optimizers_of(evaluator, one) for one in several):
         yield minor(Question.SIZE, "it costs time, and no memory that its own step does not take")
     fed = (one for one in consumers(evaluator, run.inner, run.where, "graph") if one.role == "fed")
