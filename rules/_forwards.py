@@ -15,9 +15,10 @@ from gpulint.analysis.queries.grad_mode import GradMode
 from gpulint.analysis.queries.networks.forwards import Forward, forward_of
 from gpulint.analysis.queries.networks.module_mode import ModuleMode, module_mode
 from gpulint.analysis.queries.networks.runs import Run, modes_within, ran_within
-from gpulint.analysis.queries.networks.stepped import steps_beside
 from gpulint.analysis.queries.networks.trained import frozen, of_unseen_package
+from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.raises import old_torch
+from gpulint.analysis.queries.steps import steps_beside
 from gpulint.analysis.queries.stores.on_device import gives_dense
 from gpulint.analysis.syntax.nodes import arguments, dotted, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted
@@ -40,7 +41,8 @@ def builds_graph(asked: Asked, run: Run, grad: GradMode) -> Iterator[Answer]:
         if evaluator.modes.own(run.inner, run.where)[0] is None and grad.called:
             clause = "whoever is seen to call it switches grad off"
         yield refuted(Question.GRAD, clause, grad.by if asked.is_here(run.where) else None)
-    if isinstance(grad.by, ast.Call) and last_name(grad.by.func) == "enable_grad":
+    wanted = outcome(evaluator, run.inner, run.where).wanted  # else it is switched on for a backward
+    if isinstance(grad.by, ast.Call) and last_name(grad.by.func) == "enable_grad" and not wanted:
         yield refuted(Question.MEANT, "grad is switched on for it")
     if grad.mode == "on":
         begins = "" if grad.by is not None else f" where `{run.frame.function.name}` begins"

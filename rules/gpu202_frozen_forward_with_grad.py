@@ -17,26 +17,33 @@ from gpulint.analysis.queries.amounts import NARROW, TOY, is_of_one_sample, is_t
 from gpulint.analysis.queries.cover import cover
 from gpulint.analysis.queries.effects import gradients_are_read, origins_of, place_of, share, uses_since_made
 from gpulint.analysis.queries.grad_mode import grad_mode
+from gpulint.analysis.queries.hooks import hooks
 from gpulint.analysis.queries.networks.behind import made_of
+from gpulint.analysis.queries.networks.forwards import forward_of
+from gpulint.analysis.queries.networks.gradients import Gradients, gradients_of
 from gpulint.analysis.queries.networks.module_mode import module_mode
 from gpulint.analysis.queries.networks.runs import Run, entered, is_of_module, runs
-from gpulint.analysis.queries.networks.stepped import is_in_step, trained_by
-from gpulint.analysis.queries.networks.trained import (
-    all_made,
-    are_thrown_away,
-    frozen,
-    of_unseen_package,
-    optimizers_of,
-)
+from gpulint.analysis.queries.networks.trained import all_made, frozen, of_unseen_package, optimizers_of
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.raises import old_torch
 from gpulint.analysis.queries.reached import reached
+from gpulint.analysis.queries.steps import is_in_step
 from gpulint.analysis.syntax.flow import ENTRY
-from gpulint.analysis.syntax.nodes import arguments, dotted, key_of, keyword, last_name
-from gpulint.answers import Answer, Question, confidence_of, left_open, minor, proven, refuted, until_refuted
+from gpulint.analysis.syntax.nodes import argument, arguments, dotted, key_of, keyword, last_name
+from gpulint.answers import (
+    Answer,
+    Question,
+    confidence_of,
+    least_open,
+    left_open,
+    minor,
+    proven,
+    refuted,
+    until_refuted,
+)
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Claimed, Cost, Repair, Report, Rule
+from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
 
 _COST: Final = Cost(
     "every activation of this forward, beside what the step has by then, until its result is cut or let go of",
@@ -46,6 +53,37 @@ _COST_OF_GRADIENTS: Final = Cost(
     "gradients of all the weights, as large as the weights, held for the whole run, and computed in each step",
     "64 instead of 32 MiB after a step through 8 linear layers of width 1,024; H200, torch 2.11",
 )
+_FATES: Final = {
+    "cleared": "are cleared before its own step",
+    "later": "are cleared unused until this holds",
+    "left": "nobody steps",
+}
+_INSTEAD: Final = {  # by fate, and whether what it is given wants a gradient
+    (
+        "cleared",
+        True,
+    ): "`{name}.requires_grad_(False)` before this forward, and `True` before its own, spares them and what its layers save for them",
+    (
+        "later",
+        True,
+    ): "`{name}.requires_grad_({test})` before this forward spares them until then, and what its layers save for them",
+    (
+        "left",
+        True,
+    ): "each step computes them, and `.grad` holds them: `{name}.requires_grad_(False)`, once and before the loop, spares both",
+    (
+        "cleared",
+        False,
+    ): "backward goes through it to its weights alone, and what it makes there is cleared before its own step",
+    (
+        "later",
+        False,
+    ): "under `torch.set_grad_enabled({test})` nothing is saved, and nothing computed, for what is thrown away",
+    (
+        "left",
+        False,
+    ): "what it is given has no graph: `{name}.requires_grad_(False)`, once and before the loop, spares the gradients that nobody uses",
+}
 _MAY_BE_FROZEN: Final = "what makes it is not seen: it may be frozen there"
 _COST_OF_THROWN: Final = Cost(
     "gradients of all the weights, computed for nothing, and what convolutions and linear layers save for them",
@@ -77,12 +115,17 @@ class FrozenForwardWithGrad(Rule):
     are matched, within the step of the generator. Where what it is given wants no gradient, and its own gradients are cleared before its
     optimizer steps, both are for nothing.
 
-    Told with low confidence as well are gradients of a judge's weights that the step of a generator or an actor makes and that are cleared
-    before the judge's own step, also of networks and optimizers that go by key: freezing it meanwhile spares them. Nothing is said where
-    it is frozen by then, by whichever method or caller.
+    Whose gradients a backward makes beside those that it is for is followed as well: on each way on which the program goes on, what steps
+    or clears them first. Told is an attack within a training, whose `backward()` is for the gradient of its input and makes those of all
+    weights, which `zero_grad()` throws away; a judge in the step of a generator or an actor, also of networks and optimizers that go by
+    key; and a network that is stepped `if epoch >= warmup` alone, and whose gradients are cleared until then. It is a note, for it costs
+    time and no memory that its own step does not take, a warning where the network is seen to be large, and at low confidence where all of
+    it is seen and small. Nothing is said where it is frozen by then, by whichever method or caller, where the same gradients are stepped
+    with before anybody clears them, or where an optimizer of which it is not seen what it has steps first. A forward of which
+    `autograd.grad(loss, x)` asks nothing, as `x` is not in it, is told too: it can run under `no_grad`.
 
     Networks that a backward goes through to something else, and that nobody steps or freezes, are told as well: an attacked classifier, of
-    which only the patch is optimised, what a picture or a latent is fitted to, a judge between a generator and its loss. Their
+    which only the patch is optimised, what a picture or a latent is fitted to, what a hook explains, a judge between a generator and its loss. Their
     input wants a gradient, so that `no_grad` would be wrong: `net.requires_grad_(False)`, once and before the loop. Nothing is
     said where `torch.autograd.grad(loss, x)` or `backward(inputs=[x])` asks for that gradient alone. Each network is told once in a file.
 
@@ -141,9 +184,11 @@ class FrozenForwardWithGrad(Rule):
     ```
 
     ## Fix safety
-    Putting the statement under `with torch.no_grad():` changes no result, as nothing goes backward through it: safe.
-    Offered where the statement runs no other network, and has its line for itself. Where backward does go through it, but nobody
-    trains it, or what it makes there is cleared: unsafe, as an optimizer in another file could, and others may read its gradients. Nothing is offered where the network is to be frozen: another program may train it.
+    Putting the statement under `with torch.no_grad():` changes no result, as nothing goes backward through it: safe. Offered where the
+    statement runs no other network, and has its line for itself. Where backward does go through it, but nobody trains it, or what it makes
+    there is cleared: unsafe, as an optimizer in another file could, and others may read its gradients. Where the gradient of one tensor is
+    all that is read after a backward, `backward(inputs=[x])` is offered: unsafe, as others may read the gradients of the weights, and torch
+    has no `inputs` before 1.8. Nothing is offered where the network is to be frozen: another program may train it.
     """
 
     code = "GPU202"
@@ -159,13 +204,14 @@ class FrozenForwardWithGrad(Rule):
         ways = [(asked.root(one), parts) for one in functions for parts in (False, True)]
         several = list(dict.fromkeys(run for way in ways for run in runs(asked.evaluator, *way)))
         found = [(run, until_refuted(_answers(asked, run))) for run in several]
+        found.sort(key=lambda one: least_open(one[1]))  # of a network's runs that which tells most
         held = [run for run, answers in found if confidence_of(answers) is not None]
         wanted = [run for run in held if outcome(asked.evaluator, run.inner, run.where).wanted]
         above = {run.inner for run in held if not run.is_direct and run not in wanted}  # told at that call
         below = {run.inner for run in wanted if run.is_direct}
         for run, answers in found:
             trained = run in wanted and bool(optimizers_of(asked.evaluator, run.network))
-            through = run in wanted and (not trained or _wants_input(asked.evaluator, run))
+            through = run in wanted and (not trained or _wants_input(asked, run))
             made = all_made(asked.evaluator, run.network) if through else set()
             once = share(made, told) or run.inner in (above if run.is_direct else below)
             told |= made
@@ -245,51 +291,105 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
     returned = outcome(evaluator, run.inner, run.where).returned
     if returned and is_of_module(evaluator, run.frame.function):
         yield refuted(Question.TRAINED, "not all are seen who go backward through what it is part of")
-    calls = [use.node for use in backwards if isinstance(use.node, ast.Call)]
-    if any(last_name(one.func) == "grad" or keyword(one, "inputs") for one in calls):
-        yield refuted(Question.BACKWARD, "it asks for gradients by name")
+    named = [one for one in map(_asked_for, backwards) if one is not None]
+    if named:
+        graphs = {evaluator.value_of(one, run.where).graph for one in _given(run)}
+        several = len(named) < len(backwards) or not all(_are_tensors(evaluator, *one) for one in named)
+        if several or Graph.LIVE in graphs:
+            yield refuted(Question.BACKWARD, "it asks for gradients by name")
+        if graphs - {Graph.NONE}:
+            yield left_open(
+                Question.GRAPH, "whether what it is given is made of what is asked for is not seen"
+            )
+        if not _has_weights(evaluator, run):
+            yield refuted(Question.TRAINED, "that it has weights is not seen")
+        yield proven(Question.BACKWARD, "it asks for the gradients of other things by name")
+        return
     if _is_told_above(asked, run):
         yield refuted(Question.REACHED, "it is told where the network is called that it is part of")
-    if optimizers_of(evaluator, run.network):
-        place = place_of(evaluator, run.named, run.where)
-        thrown = (are_thrown_away(evaluator, asked.file, place, one) for one in backwards)
-        if not all(thrown):
-            yield refuted(Question.TRAINED, "an optimizer has its weights")
-        if _wants_input(evaluator, run):
-            if any(goes_backward_by(evaluator, one.frame.function) for one in backwards):
-                yield refuted(Question.GRAPH, "the framework freezes what another optimizer has")
-            if not all(isinstance(node, ast.Call) for node, _ in origins_of(evaluator, run.network)):
-                yield left_open(Question.TRAINED, _MAY_BE_FROZEN)
-            yield from (left_open(Question.TRAINED, clause) for clause in _handed(evaluator, run))
-            yield minor(Question.SIZE, "it costs time, and no memory that its own step does not take")
-        if any(use.role == "fed" for use in consumers(evaluator, run.inner, run.where, "graph")):
-            yield refuted(Question.REACHED, "it is told where another network is given what it gives")
-        yield proven(Question.TRAINED, "its gradients are cleared before its optimizer steps")
-        return
-    several = [trained_by(evaluator, run.network, use) for use in backwards]
-    if None in several:
-        yield refuted(Question.TRAINED, "an optimizer has a part of its weights")
-    made = {one and one[0] for each in several for one in each or ()}
-    reads = _gradient_is_read(evaluator, run, backwards)
-    if None in made or not (made or reads):
+    found, is_trained = _gradients(asked, run), bool(optimizers_of(evaluator, run.network))
+    wants = _wants_input(asked, run)
+    if found.fate in ("stepped", "unseen") or (is_trained and found.fate == "left" and not wants):
+        clause = "an optimizer that is stepped after this backward has its weights, or may have"
+        yield refuted(Question.TRAINED, clause)
+    reads = bool(_gradients_read(evaluator, run)) or _is_hooked(asked, run)
+    if not (found.beside or reads) or (None in found.beside and not is_trained):
         yield refuted(Question.TRAINED, "what is stepped after this backward is not seen")
-    origins, found = origins_of(evaluator, run.network), weight(evaluator, run.network)
-    annotated = bool(origins) and all(getattr(node, "annotation", None) is not None for node, _ in origins)
-    evaluates = module_mode(evaluator, run.named, run.where).mode == "eval"
-    layers = [weight(evaluator, evaluator.thing(*one)).layers for one in all_made(evaluator, run.network)]
-    shown = found.least or found.mixes or any(0 < one < UNSEEN for one in layers)
-    if not (shown or reads or evaluates or annotated):
-        yield refuted(Question.TRAINED, "that it has weights is not seen, nor that it is put into eval mode")
-    yield proven(Question.TRAINED, "no optimizer that is stepped after this backward has its weights")
+    yield from (_of_trained(asked, run, found, wants) if is_trained else _of_untrained(asked, run, reads))
+    if is_trained and not wants:
+        return
+    origins = origins_of(evaluator, run.network)
     if not (origins and all(isinstance(node, ast.Call) for node, _ in origins)):
         yield left_open(Question.TRAINED, _MAY_BE_FROZEN)
-        if not all(isinstance(node, ast.Call) for node in made):
+        if not is_trained and not all(isinstance(node, ast.Call) for node, _ in found.beside):
             yield left_open(Question.TRAINED, "what makes that which is stepped is not seen")
-    if not made and not run.frame.flow.loops(run.call):
-        yield minor(Question.REPEATS, "nothing here repeats it: it may run once, for a look")
     yield from (left_open(Question.TRAINED, clause) for clause in _handed(evaluator, run))
+
+
+def _of_trained(asked: Asked, run: Run, found: Gradients, wants: bool) -> Iterator[Answer]:
+    """Whether the gradients of a network that an optimizer has are thrown away."""
+    evaluator = asked.evaluator
+    backwards = outcome(evaluator, run.inner, run.where).wanted
+    if wants and any(goes_backward_by(evaluator, one.frame.function) for one in backwards):
+        yield refuted(Question.GRAPH, "the framework freezes what another optimizer has")
+    several = (run.network.but(origins=frozenset({one})) for one in origins_of(evaluator, run.network))
+    weighs = weight(evaluator, run.network)
+    if wants and weighs.whole and weighs.least < TOY:
+        yield left_open(Question.SIZE, f"its gradients are small, of {weighs.least:,} weights")
+    is_small = weighs.least < NARROW
+    if (wants or found.test) and is_small and all(optimizers_of(evaluator, one) for one in several):
+        yield minor(Question.SIZE, "it costs time, and no memory that its own step does not take")
+    fed = (one for one in consumers(evaluator, run.inner, run.where, "graph") if one.role == "fed")
+    if not wants and found.fate != "later" and any(forward_of(evaluator, one.node, one.frame) for one in fed):
+        yield refuted(Question.REACHED, "it is told where another network is given what it gives")
+    yield proven(Question.TRAINED, f"its gradients {_FATES[found.fate]}", found.test)
+
+
+def _of_untrained(asked: Asked, run: Run, reads: bool) -> Iterator[Answer]:
+    """Whether a network that no optimizer has is seen to have weights that want gradients, step by step."""
+    evaluator = asked.evaluator
+    origins = origins_of(evaluator, run.network)
+    annotated = bool(origins) and all(getattr(node, "annotation", None) is not None for node, _ in origins)
+    evaluates = module_mode(evaluator, run.named, run.where).mode == "eval"
+    if not (reads or evaluates or annotated or _has_weights(evaluator, run)):
+        yield refuted(Question.TRAINED, "that it has weights is not seen, nor that it is put into eval mode")
     if gradients_are_read(evaluator, run.network):
         yield refuted(Question.TRAINED, "the gradients of its weights are read")
+    yield proven(Question.TRAINED, "no optimizer that is stepped after this backward has its weights")
+    if not _gradients(asked, run).beside and not run.frame.flow.loops(run.call):
+        yield minor(Question.REPEATS, "nothing here repeats it: it may run once, for a look")
+
+
+def _has_weights(evaluator: Evaluator, run: Run) -> bool:
+    """Whether a network is seen to have weights."""
+    weighs = weight(evaluator, run.network)
+    layers = (weight(evaluator, evaluator.thing(*one)).layers for one in all_made(evaluator, run.network))
+    return bool(weighs.least or weighs.mixes) or any(0 < one < UNSEEN for one in layers)
+
+
+def _gradients(asked: Asked, run: Run) -> Gradients:
+    place, what = (
+        place_of(asked.evaluator, run.named, run.where),
+        outcome(asked.evaluator, run.inner, run.where),
+    )
+    return gradients_of(asked.evaluator, asked.file, place, what.wanted)
+
+
+def _asked_for(backward: Use) -> tuple[Any, Frame] | None:
+    """Whose gradients alone a backward asks for: `autograd.grad(loss, x)`, `loss.backward(inputs=x)`."""
+    call = backward.node
+    if not isinstance(call, ast.Call):
+        return None
+    by_position = argument(call, 1, "inputs") if last_name(call.func) == "grad" else None
+    inputs = by_position or keyword(call, "inputs")
+    return (inputs, backward.frame) if inputs is not None else None
+
+
+def _are_tensors(evaluator: Evaluator, inputs: Any, frame: Frame) -> bool:
+    """Whether these are tensors that are seen to want gradients, so that it shows what is made of them, and no weights of a network."""
+    several = inputs.elts if isinstance(inputs, (ast.List, ast.Tuple)) else (inputs,)
+    values = [evaluator.value_of(one, frame) for one in several]
+    return all(one.kind == "tensor" and one.graph is Graph.LIVE for one in values)
 
 
 def _handed(evaluator: Evaluator, run: Run) -> Iterator[str]:
@@ -342,13 +442,23 @@ def _size(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
         yield minor(Question.SIZE, seen or "how large it is is not seen")
 
 
-def _gradient_is_read(evaluator: Evaluator, run: Run, backwards: tuple[Use, ...]) -> bool:
-    """Whether the gradient of something that it is given is read where a backward is: `step = image.grad`."""
-    given = set().union(*(_traces(evaluator, one, run.where) for one in _given(run)))
-    frames = dict.fromkeys(use.frame for use in backwards)
+def _is_hooked(asked: Asked, run: Run) -> bool:
+    """Whether a hook of the file gets gradients of something in it."""
+    own = origins_of(asked.evaluator, run.network)
+    several = (one for function in asked.file.functions for one in hooks(asked.evaluator, function))
+    return any("backward" in one.name and share(own, one.origins) for one in several)
+
+
+def _gradients_read(evaluator: Evaluator, run: Run) -> list[Any]:
+    """Where the gradient of something that it is given is read where a backward is: `step = image.grad`."""
+    made = (each for one in _given(run) for each in made_of(evaluator, one, run.where, numbers=False))
+    names = ((one, frame) for one, frame in made if isinstance(one, (ast.Name, ast.Attribute)))
+    given = set().union(*(_traces(evaluator, one, frame) for one, frame in names))
+    frames = dict.fromkeys(use.frame for use in outcome(evaluator, run.inner, run.where).wanted)
     keys = ((frame, key) for frame in frames for key in frame.flow.uses if key.endswith(".grad"))
-    read = (_traces(evaluator, one.value, frame) for frame, key in keys for one in frame.flow.uses[key])
-    return any(given & each for each in read)
+    reads = ((one, frame) for frame, key in keys for one in frame.flow.uses[key])
+    reads = ((one, frame) for one, frame in reads if evaluator.value_of(one.value, frame).kind != "parameter")
+    return [one for one, frame in reads if given & _traces(evaluator, one.value, frame)]
 
 
 def _traces(evaluator: Evaluator, node: Any, frame: Frame) -> set[Any]:
@@ -362,14 +472,19 @@ def _given(run: Run) -> list[Any]:
     return [one for one in arguments(run.inner) if not isinstance(one, ast.Starred)]
 
 
-def _wants_input(evaluator: Evaluator, run: Run) -> bool:
+def _wants_input(asked: Asked, run: Run) -> bool:
+    """Whether something that it is given, or something in it, wants a gradient."""
+    return _is_given_wanting(asked, run) or _is_hooked(asked, run)
+
+
+def _is_given_wanting(asked: Asked, run: Run) -> bool:
     """Whether something that it is given wants a gradient."""
+    evaluator = asked.evaluator
     if any(evaluator.value_of(one, run.where).graph is not Graph.NONE for one in _given(run)):
         return True
-    wanted = outcome(evaluator, run.inner, run.where).wanted
-    stepped = (one for use in wanted for one in trained_by(evaluator, run.network, use) or () if one)
+    stepped = (one for one in _gradients(asked, run).beside if one is not None)
     alone = any(evaluator.thing(*one).kind == "optimizer" for one in stepped)  # tensors of no network
-    return alone or _gradient_is_read(evaluator, run, wanted)
+    return alone or bool(_gradients_read(evaluator, run))
 
 
 def _is_of_self(run: Run) -> bool:
@@ -388,7 +503,7 @@ def _is_told_above(asked: Asked, run: Run) -> bool:
     if not own or framework or not is_of_module(asked.evaluator, function):
         return False
     values = (asked.evaluator.thing(one, asked.root(function)) for one in function.parameters)
-    return all(one.graph is not Graph.LIVE for one in values) or _wants_input(asked.evaluator, run)
+    return all(one.graph is not Graph.LIVE for one in values) or _wants_input(asked, run)
 
 
 def _named(run: Run, wanted: bool) -> str:
@@ -403,26 +518,25 @@ def _report(asked: Asked, run: Run) -> Report:
     name = _named(run, bool(what.wanted))
     cost, claim = _COST, Claim("forward") if what.wanted else None
     message = f"`{name}` runs with grad enabled in a training step, but no "
-    if what.wanted and _wants_input(asked.evaluator, run):
-        cost, claim = _COST_OF_GRADIENTS, Claim("code")
-        message = f"backward goes through `{name}` to what it is given, and makes gradients of all its weights, which "
-        if optimizers_of(asked.evaluator, run.network):
-            cost = _COST_OF_THROWN
-            message += "are cleared before its own step"
-            reason = f"`{name}.requires_grad_(False)` before this forward, and `True` before its own, spares them and what its layers save for them"
-        else:
-            message += "nobody steps"
-            reason = f"each step computes them, and `.grad` holds them: `{name}.requires_grad_(False)`, once and before the loop, spares both"
-    elif what.wanted and optimizers_of(asked.evaluator, run.network):
-        message += "step uses its gradients"
-        reason = "backward goes through it to its weights alone, and what it makes there is cleared before its own step"
-    elif what.wanted:
-        message += "optimizer trains it"
-        reason = "backward goes through it for gradients that nobody uses: what it is given has no graph"
-    else:
+    if not what.wanted or _asked_for(what.wanted[0]) is not None:
         message += "backward goes through this call"
         used = "is only detached or read as a number" if what.read else "is read by nobody"
+        used = "has none of the gradients that are asked for by name" if what.wanted else used
         reason = f"the result of this call {used}: its activations are saved for nothing"
+    else:
+        found, wants = _gradients(asked, run), _wants_input(asked, run)
+        test = ast.unparse(found.test) if found.test is not None else ""
+        fate = f"are cleared unused until `{test}` holds" if test else _FATES[found.fate]
+        if wants:
+            cost, claim = _COST_OF_GRADIENTS if found.fate == "left" else _COST_OF_THROWN, Claim("code")
+            message = f"backward goes through `{name}` to what it is given, and makes gradients of all its weights, which {fate}"
+        elif test:
+            message = f"`{name}` runs with grad enabled, but its gradients {fate}"
+        else:
+            message += "step uses its gradients" if found.fate == "cleared" else "optimizer trains it"
+        reason = _INSTEAD[found.fate, wants].format(name=name, test=test)
+        if wants and not _is_given_wanting(asked, run):
+            reason += "; what it is given has to want its own then"
     repair = partial(_repair, asked, run)
     return Report(run.call, message, reason, cost, repair=repair, subject=name, claim=claim)
 
@@ -430,8 +544,10 @@ def _report(asked: Asked, run: Run) -> Report:
 def _repair(asked: Asked, run: Run) -> Repair | None:
     """The statement under `no_grad`, where nothing else in it could want a graph."""
     what, old = outcome(asked.evaluator, run.inner, run.where), old_torch(asked.evaluator, asked.file)
-    if old is not None or (what.wanted and _wants_input(asked.evaluator, run)):
+    if old is not None:
         return None
+    if what.wanted and _asked_for(what.wanted[0]) is None and _wants_input(asked, run):
+        return _asking_alone(asked, run, what.wanted)
     chosen = cover(asked.evaluator, asked.steps, [run])
     if chosen is None or chosen.whole or len(chosen.statements) != 1:
         return None
@@ -441,3 +557,29 @@ def _repair(asked: Asked, run: Run) -> Repair | None:
         return None  # a backward goes through something else of the same statement
     why = "others may train it, or read its gradients" if what.wanted else chosen.doubt
     return under_no_grad(asked, why, "run it under `{}()`", chosen.statements[0])
+
+
+def _asking_alone(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Repair | None:
+    """`loss.backward(inputs=[x])`, where the gradient of that alone is read after a backward of this file."""
+    from gpulint.fix.nodes import with_argument
+
+    call, flow = backwards[0].node, backwards[0].frame.flow
+    plain = last_name(getattr(call, "func", call)) == "backward" and not arguments(call)
+    names = {key.partition(".grad")[0] for key in flow.uses if key.endswith(".grad")}
+    at, *reads = (
+        flow.order[flow.statement_of(one)] for one in (call, *_gradients_read(asked.evaluator, run))
+    )
+    before = min((one for one in reads if one > at), default=at)
+    bound = (flow.order.get(one.statement, 0) for name in names for one in flow.definitions.get(name, ()))
+    alone = plain and len(backwards) == len(names) == 1 and not _gradients(asked, run).beside
+    if (
+        not alone
+        or before == at
+        or not asked.is_here(backwards[0].frame)
+        or any(at < one < before for one in bound)
+    ):
+        return None
+    name, node = names.pop(), asked.node(call)
+    why = "others may read the gradients of the weights, and torch has no `inputs` before 1.8"
+    change = Replace(node, with_argument(node, "inputs", f"[{name}]", 3))
+    return Repair("unsafe", f"ask for the gradient of `{name}` alone", (change,), why)

@@ -16,7 +16,8 @@ from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.cover import shares_rows
 from gpulint.analysis.queries.effects import gradients_are_read, origins_of, place_of, share
 from gpulint.analysis.queries.networks.forwards import Forward, forward_of, forwards
-from gpulint.analysis.queries.networks.trained import are_thrown_away, frozen, optimizers_of, stepped_after
+from gpulint.analysis.queries.networks.gradients import gradients_of
+from gpulint.analysis.queries.networks.trained import frozen
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.raises import old_torch
 from gpulint.analysis.queries.reached import reached
@@ -186,13 +187,10 @@ def _answers(asked: Asked, judged: _Judged) -> Iterator[Answer]:
         yield refuted(Question.BACKWARD, "it asks for gradients by name")
     yield proven(Question.BACKWARD, f"this backward goes through `{_name(made)}`", _here(asked, backward))
     judge = forward_of(evaluator, judged.call, judged.frame)
-    theirs = optimizers_of(evaluator, made.network)
-    own = optimizers_of(evaluator, judge.network) if judge is not None else frozenset()
-    if not theirs or not own or own & theirs:
-        yield refuted(Question.TRAINED, "no optimizer is seen that trains the one network and not the other")
-    if not any(one.of & own for one in stepped_after(evaluator, backward)):
+    own = place_of(evaluator, judge.expression, judge.frame) if judge is not None else place
+    if gradients_of(evaluator, asked.file, own, (backward,)).fate != "stepped":
         yield refuted(Question.TRAINED, "the network that judges is not stepped after this backward")
-    if not are_thrown_away(evaluator, asked.file, place, backward):
+    if gradients_of(evaluator, asked.file, place, (backward,)).fate != "cleared":
         yield refuted(Question.TRAINED, f"`{_name(made)}` may be stepped before its gradients are cleared")
     yield proven(Question.TRAINED, f"the gradients of `{_name(made)}` are cleared before its own step")
     for one in (made.network.assumptions, judge.network.assumptions if judge is not None else ()):

@@ -11,7 +11,7 @@ from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.amounts import amounts_of
 from gpulint.analysis.queries.graphs.backwards import Backward, backwards, is_true
-from gpulint.analysis.queries.networks.trained import updates_in
+from gpulint.analysis.queries.networks.gradients import updates_in
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.flow import Definition, Flow

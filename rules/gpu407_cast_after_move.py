@@ -13,8 +13,8 @@ from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.effects import effects_before, place_of, since_made
 from gpulint.analysis.queries.loads import assigns, weights_matter
 from gpulint.analysis.queries.networks.placed import placed
-from gpulint.analysis.queries.networks.stepped import trains_in
 from gpulint.analysis.queries.reached import reached
+from gpulint.analysis.queries.steps import trains_in
 from gpulint.analysis.syntax.nodes import arguments, called_on, key_of, keyword
 from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim

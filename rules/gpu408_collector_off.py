@@ -8,8 +8,8 @@ from typing import Any
 from gpulint.analysis.asked import Asked
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.queries.calls import calls_doing
-from gpulint.analysis.queries.networks.stepped import trains_in
 from gpulint.analysis.queries.reached import reached
+from gpulint.analysis.queries.steps import trains_in
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity

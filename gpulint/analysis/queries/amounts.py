@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from gpulint.analysis.domain.values import Value, in_text_order
+from gpulint.analysis.domain.values import Graph, Value, in_text_order
 from gpulint.analysis.evaluate.consumers import goes_backward_by
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import CallSite, Frame
@@ -152,7 +152,8 @@ def is_tried_out(evaluator: Evaluator, run: Run) -> bool:
     """Whether all that a run is given is made up for its shape: zeros, ones, and what is as good."""
     made = [filled(evaluator, one, run.where) for one in arguments(run.inner)]
     even = ("alike", "draws evenly")
-    return bool(made) and all(one is not None and not one.data and one.how in even for one in made)
+    fitted = any(evaluator.value_of(one, run.where).graph is Graph.LIVE for one in arguments(run.inner))
+    return bool(made) and not fitted and all(one and not one.data and one.how in even for one in made)
 
 
 def is_over_batches(evaluator: Evaluator, loop: Any, frame: Frame) -> bool:

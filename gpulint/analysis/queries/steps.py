@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from gpulint.analysis.domain.values import Value
+from gpulint.analysis.evaluate.consumers import goes_backward_by
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, remembered
-from gpulint.analysis.project.file import Function
+from gpulint.analysis.project.file import File, Function
 from gpulint.analysis.queries.networks.forwards import forward_of
-from gpulint.analysis.syntax.nodes import called_on, iterated
+from gpulint.analysis.queries.networks.runs import Run
+from gpulint.analysis.syntax.flow import Flow
+from gpulint.analysis.syntax.nodes import called_on, iterated, key_of
 
 Work = Literal["train", "forward"]
+_DEEPEST: Final = 3  # callers, one of the other
 _Done = tuple[Work, bool, bool, bool]  # of an event: work, within, over_data, gathers
 
 
@@ -142,3 +146,50 @@ class Steps:
 def _has_network(value: Value) -> bool:
     inside = value.inside if value.kind == "tuple" else ()
     return value.kind in ("module", "parameter") or any(map(_has_network, inside))
+
+
+# -- what runs as often as a step
+
+
+def is_in_step(steps: Steps, evaluator: Evaluator, run: Run) -> bool:
+    """Whether a run is made as often as a backward or an optimizer's step: in the innermost loop of one, in its function where no loop
+    is around, or in a function that such a place calls."""
+    return _is_beside(steps, evaluator, run.frame.function, run.call, _DEEPEST)
+
+
+def _is_beside(steps: Steps, evaluator: Evaluator, function: Function, call: Any, depth: int) -> bool:
+    if any(not one.within for one in steps_beside(steps, function, call)):
+        return True
+    if function.flow.loops(call) or not depth:
+        return False
+    sites = evaluator.callers(function)
+    above = (_is_beside(steps, evaluator, one.frame.function, one.call, depth - 1) for one in sites)
+    return any(above) or (not sites and goes_backward_by(evaluator, function))
+
+
+def trains_in(steps: Steps, evaluator: Evaluator, file: File) -> bool:
+    """Whether anything in a file trains, itself or by a framework that goes backward after one of its methods."""
+    trains = any(event.work == "train" for one in file.parts for event in steps.of(one))
+    return trains or any(goes_backward_by(evaluator, one) for one in file.functions)
+
+
+def steps_beside(steps: Steps, function: Function, call: Any) -> list[Event]:
+    """The work of training in the innermost loop around a call, or in its function where none is; none where the call stands under a
+    condition that none of it does: it is made now and then."""
+    flow, frame = function.flow, steps.root(function)
+    loops = [one for one in flow.loops(call) if not steps.is_over_parts(one, frame)]
+    events = [one for one in steps.of(function) if one.work == "train" and one.node is not call]
+    beside = [one for one in events if (loops[0] in one.loops if loops else not one.loops)]
+    tests = (test for test, _ in flow.conditions(call) if not loops or loops[0] in flow.loops(test))
+    asked = {test for test in tests if not _stays(flow, test, loops)}
+    return beside if any(asked <= {test for test, _ in flow.conditions(one.node)} for one in beside) else []
+
+
+def _stays(flow: Flow, test: Any, loops: list[Any]) -> bool:
+    """Whether a condition says the same in all rounds of a loop: whether there is a teacher."""
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.Is, ast.IsNot)):
+        test = test.left
+    key = key_of(test)
+    given = flow.definitions.get(key, ()) if key is not None else ()
+    inside = (one for one in given if loops and loops[0] in flow.loops(one.statement))
+    return key is not None and not any(inside)

@@ -16,7 +16,7 @@ class GradCAM:
         self.grads = grad_out[0].detach()
 
     def __call__(self, x, cls=None):
-        scores = self.model(x.cuda())
+        scores = self.model(x.cuda())  # expect: GPU202
         cls = scores.argmax(1) if cls is None else cls
         self.model.zero_grad()
         scores[torch.arange(len(x)), cls].sum().backward()
@@ -31,5 +31,5 @@ cam = GradCAM(net, net.layer4)
 def saliency(x):
     net.eval()
     x = x.cuda().requires_grad_()
-    net(x).max(1).values.sum().backward()  # expect: GPU202
+    net(x).max(1).values.sum().backward()
     return x.grad.abs().amax(1).cpu()

@@ -16,7 +16,7 @@ def train(G, D, loader, nz, device):
         opt_d.step()
 
         fake = G(torch.randn(len(real), nz, device=device))
-        p = D(fake)
+        p = D(fake)  # low: GPU202
         g_loss = bce(p, torch.ones_like(p))
         opt_g.zero_grad()
         g_loss.backward()

@@ -16,5 +16,5 @@ def fit(painter: nn.Module, judge: nn.Module, loader, score):
         by_judge.step()
 
         painter.zero_grad()
-        score(judge(painter(noise)), torch.ones(len(real), 8).cuda()).backward()  # low: GPU505
+        score(judge(painter(noise)), torch.ones(len(real), 8).cuda()).backward()  # low: GPU202, GPU505
         by_painter.step()

@@ -9,12 +9,12 @@ def fit(encoder: nn.Module, painter: nn.Module, judge: nn.Module, loader, score)
     by_painter = torch.optim.Adam(painter.parameters())
     for real in loader:
         code = encoder(real.cuda())
-        made = painter(code)
+        made = painter(code)  # low: GPU202
         loss = score(judge(made), torch.zeros(len(real), 8).cuda())  # low: GPU505
         by_judge.zero_grad()
         loss.backward()
         by_judge.step()
 
         by_painter.zero_grad()
-        score(judge(painter(torch.randn(8, 8).cuda())), torch.ones(len(real), 8).cuda()).backward()  # low: GPU505
+        score(judge(painter(torch.randn(8, 8).cuda())), torch.ones(len(real), 8).cuda()).backward()  # low: GPU202, GPU505
         by_painter.step()

@@ -20,7 +20,7 @@ def train(generator: nn.Module, judge: nn.Module, loader, kind, score, sort):
         by_judge.step()
 
         if kind == "plain":
-            verdict = judge(fake)
+            verdict = judge(fake)  # low: GPU202
         elif kind == "sorted":
             verdict, sorts = judge(fake)
         loss = score(verdict, 1) if kind == "plain" else score(verdict, 1) + sort(sorts, label)

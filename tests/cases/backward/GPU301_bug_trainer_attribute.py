@@ -19,7 +19,7 @@ class Pix2Pix:
         self.loss_D.backward()
 
     def backward_G(self, b):
-        p = self.netD(torch.cat([self.a, self.fake], 1))
+        p = self.netD(torch.cat([self.a, self.fake], 1))  # low: GPU202
         self.loss_G = self.gan(p, torch.ones_like(p)) + self.lam * (self.fake - b).abs().mean()
         self.loss_G.backward(retain_graph=True)  # expect: GPU301
 

@@ -18,7 +18,7 @@ def train(gen, dis, loader, device):
         loss_d.backward(retain_graph=True)  # expect: GPU301
         opt_d.step()
 
-        p = dis(fake).view(-1)
+        p = dis(fake).view(-1)  # low: GPU202
         loss_g = bce(p, torch.ones_like(p))
         opt_g.zero_grad()
         loss_g.backward()

@@ -21,7 +21,7 @@ class Explainer:
         self.grads = grad_output[0]
 
     def explain(self, picture):
-        scores = self.model(picture)
+        scores = self.model(picture)  # expect: GPU202
         self.model.zero_grad()
         scores[0, scores.argmax()].backward()
         weights = self.grads.mean((2, 3), keepdim=True)

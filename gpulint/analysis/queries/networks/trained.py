@@ -1,38 +1,35 @@
-"""Whether a network trains: whether its weights want gradients, which optimizers have them, and what is done with gradients after a
-backward."""
+"""Whether a network trains: whether its weights want gradients, and which optimizers have them."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from dataclasses import replace
+from typing import Any, Final
 
 from gpulint.analysis.domain.values import Value, in_text_order
-from gpulint.analysis.evaluate.consumers import PARAMETERS, Use, goes_backward_by
+from gpulint.analysis.evaluate.consumers import PARAMETERS, Use
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, remembered
 from gpulint.analysis.evaluate.weights import weight
-from gpulint.analysis.project.file import Class, File, Function
-from gpulint.analysis.queries.calls import entered_by, may_run, outwards
+from gpulint.analysis.project.file import Class
+from gpulint.analysis.queries.calls import entered_by
 from gpulint.analysis.queries.effects import (
     Place,
     effects_before,
     may_be_before,
     origins_of,
-    position,
     share,
     uses_since_made,
 )
 from gpulint.analysis.queries.networks.runs import is_of_module
 from gpulint.analysis.queries.outcome import place_in
 from gpulint.analysis.syntax.flow import Block
-from gpulint.analysis.syntax.nodes import argument, called_on, last_name
+from gpulint.analysis.syntax.nodes import argument, called_on
 
 _DEEPEST: Final = 3  # calls that are gone into
 _SWITCHING: Final = frozenset({"requires_grad", "requires_grad_"})
 _SWITCHES: Final = frozenset({"freezes", "unfreezes", "requires grad"})  # what rows say of it
-_MOST_CALLERS: Final = 4  # one out of the other
 
 
 def frozen(evaluator: Evaluator, value: Value, before: Place | None = None) -> Any:
@@ -229,24 +226,6 @@ def of_unseen_package(evaluator: Evaluator, network: Value) -> bool:
     return made and evaluator.calling.made_by(network) is None and network.ref is None
 
 
-# -- updates
-
-
-@dataclass(frozen=True, slots=True)
-class Update:
-    """A backward, or the step or the clearing of optimizers or networks: `origins` are where those were made, none where that is not seen.
-    `entry` is the key under which it is in a dict of several."""
-
-    kind: Literal["backward", "step", "clear"]
-    origins: frozenset[Any] = frozenset()
-    entry: Any = None
-
-    @property
-    def of(self) -> frozenset[Any]:
-        """The nodes where they were made."""
-        return frozenset(node for node, _ in self.origins)
-
-
 def optimizers_of(evaluator: Evaluator, network: Value) -> frozenset[Any]:
     """The calls that make optimizers with weights of a network, or of what it is part of; where none are seen, of its parts."""
     of_whole = _given_weights(evaluator, wholes(evaluator, network))
@@ -274,146 +253,3 @@ def wholes(evaluator: Evaluator, network: Value) -> list[Any]:
             own = where.receiver or evaluator.instance(where.function.cls)
             found += [one for one in in_text_order(origins_of(evaluator, own)) if one not in found]
     return found
-
-
-def updates_after(evaluator: Evaluator, call: Any, frame: Frame) -> list[Update]:
-    """What is done after a call, in order: further down in its function, in the next round of its loops, and then by whoever calls that
-    function, as long as that is one."""
-    found: list[Update] = []
-    for _ in range(_MOST_CALLERS):
-        flow = frame.flow
-        found += _of_framework(evaluator, frame)
-        updates = list(_updates(evaluator, frame, _DEEPEST))
-        at, outermost = position(flow, call), flow.loops(call)[-1:]
-        found += [one for other, one in updates if position(flow, other) > at]
-        before = [pair for pair in updates if position(flow, pair[0]) <= at]
-        found += [one for other, one in before if outermost and outermost[0] in flow.loops(other)]
-        sites = outwards(evaluator, frame)
-        if len(sites) != 1:
-            return found + _steps_with(evaluator, frame.function)
-        call, frame = sites[0]
-    return found
-
-
-def _of_framework(evaluator: Evaluator, frame: Frame) -> list[Update]:
-    """The step that a framework takes after a method, by the optimizers that another one gives it."""
-    cls = frame.function.cls
-    method = evaluator.method(cls, "configure_optimizers") if cls is not None else None
-    if method is None or not goes_backward_by(evaluator, frame.function):
-        return []
-    root = evaluator.root(method)
-    given = [evaluator.value_of(one.value, root) for one in method.flow.returns if one.value is not None]
-    return [Update("step", one.origins) for value in given for one in _optimizers_in(evaluator, value)]
-
-
-def _optimizers_in(evaluator: Evaluator, value: Value, depth: int = 3) -> Iterator[Value]:
-    if value.kind == "optimizer":
-        yield value
-    inner = [*value.inside, *([evaluator.element(value)] if value.kind == "list" else [])]
-    for one in inner if depth else ():
-        yield from _optimizers_in(evaluator, one, depth - 1)
-
-
-def _steps_with(evaluator: Evaluator, function: Function) -> list[Update]:
-    """The steps that are given a function: `optimizer.step(closure)`."""
-    if function.parent is None:
-        return []
-    outer = evaluator.root(function.parent)
-    given = ((call, one) for call in outer.flow.calls.get("step", ()) for one in call.args)
-    those = dict.fromkeys(call for call, one in given if evaluator.value_of(one, outer).ref is function)
-    return [own for call in those if (own := _own(evaluator, call, outer)) is not None]
-
-
-def stepped_after(evaluator: Evaluator, backward: Use) -> list[Update]:
-    """The steps between a backward and the next one."""
-    after = updates_after(evaluator, backward.node, backward.frame)
-    until = next((at for at, one in enumerate(after) if one.kind == "backward"), len(after))
-    return [one for one in after[:until] if one.kind == "step"]
-
-
-def are_thrown_away(evaluator: Evaluator, file: File, network: Place, backward: Use) -> bool:
-    """Whether the gradients that a backward makes of a network that an optimizer has are cleared before that is stepped: further down, or where
-    it is out of sight what comes next, wherever a function of the file steps it."""
-    theirs, entry = optimizers_of(evaluator, network.value), _entry(evaluator, network.at, network.frame)
-    concerned = {node for node, _ in wholes(evaluator, network.value)} | theirs
-
-    def of_it(several: Iterable[Update]) -> list[Update]:
-        return [one for one in several if one.of & concerned and not _is_of_other(one, entry)]
-
-    stepped = stepped_after(evaluator, backward)
-    if not theirs or not stepped or of_it(stepped) or not all(one.of for one in stepped):
-        return False
-    following = updates_after(evaluator, backward.node, backward.frame)
-    after = of_it(one for one in following if one.kind != "backward")
-    if after:
-        return after[0].kind == "clear"
-    several = [of_it(one for _, one in updates_in(evaluator, function)) for function in file.functions]
-    kinds = {found[0].kind for found in several if any(one.kind == "step" for one in found)}
-    return kinds == {"clear"}
-
-
-def _is_of_other(update: Update, entry: Any) -> bool:
-    """Whether an optimizer is of another entry than a network: of those that one call makes for each entry."""
-    made_for_each = all(where is not None and where.flow.loops(node) for node, where in update.origins)
-    return made_for_each and None not in (entry, update.entry) and update.entry != entry
-
-
-def _entry(evaluator: Evaluator, node: Any, frame: Frame) -> Any:
-    """The key under which what an expression gives is in a dict; None where that is not seen."""
-    if isinstance(node, ast.Subscript):
-        return evaluator.index(node, frame)
-    is_entry = isinstance(node, ast.Attribute) and evaluator.value_of(node.value, frame).kind == "dict"
-    return node.attr if is_entry else None
-
-
-def updates_in(evaluator: Evaluator, function: Function) -> list[tuple[Any, Update]]:
-    """What a function does with gradients, in order, each with the call in it that does it, itself or below."""
-    return list(_updates(evaluator, evaluator.root(function), _DEEPEST))
-
-
-def _updates(evaluator: Evaluator, frame: Frame, depth: int) -> Iterator[tuple[Any, Update]]:
-    """The updates of a function, each with the call in it that does it, itself or below."""
-    flow = frame.flow
-    names = _names_of_updates(evaluator)
-    calls = [one for one in flow.every_call if last_name(one.func) in names]
-    others = [one for one in flow.every_call if depth and last_name(one.func) not in names]
-    calls += [one for one in others if may_run(evaluator, one, frame, _updates_any)]
-    for call in sorted(calls, key=lambda one: position(flow, one)):
-        if flow.statement_of(call) in flow.unreachable or evaluator.is_dead(call, frame):
-            continue
-        own = _own(evaluator, call, frame)
-        if own is not None:
-            yield call, own
-        elif depth:
-            target = evaluator.value_of(call.func, frame)
-            if target.kind == "function" and isinstance(target.ref, Function):
-                inner = evaluator.enter(target.ref, call, frame, target.receiver)
-                below = _updates(evaluator, inner, depth - 1) if inner is not None else ()
-                yield from ((call, one) for _, one in below)
-
-
-def _names_of_updates(evaluator: Evaluator) -> frozenset[str]:
-    return evaluator.table.doing({"backward"}) | {"backward", "step", "zero_grad"}
-
-
-def _updates_any(evaluator: Evaluator, function: Function) -> bool:
-    return not _names_of_updates(evaluator).isdisjoint(function.flow.calls)
-
-
-def _own(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Update | None:
-    on, name = called_on(call), last_name(call.func)
-    if on is None:
-        return None
-    base = evaluator.value_of(on, frame)
-    row = evaluator.table.own(base.kind, name)
-    does = row.does if row is not None else ""
-    if does == "backward" or (name == "backward" and base.kind in ("tensor", "unknown", "number")):
-        return Update("backward")
-    given = [evaluator.value_of(one, frame) for one in call.args if not isinstance(one, ast.Starred)]
-    stepped = [one for one in given if one.kind == "optimizer"]
-    if name == "step" and (base.kind == "optimizer" or stepped or (base.kind == "unknown" and not given)):
-        by = call.args[0] if stepped else on
-        return Update("step", origins_of(evaluator, (*stepped, base)[0]), _entry(evaluator, by, frame))
-    if name == "zero_grad" and base.kind in ("optimizer", "module"):
-        return Update("clear", origins_of(evaluator, base), _entry(evaluator, on, frame))
-    return None
