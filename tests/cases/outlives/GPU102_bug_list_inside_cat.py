@@ -13,3 +13,9 @@ def features(encoder: torch.nn.Module, loader):
     with torch.inference_mode():
         found = torch.cat(list(encoder(images.cuda()) for images, _ in loader), dim=0)  # low: GPU102
     return found.cpu().numpy()
+
+
+def in_chunks(model: torch.nn.Module, samples, size):
+    with torch.no_grad():
+        out = torch.vstack([model(part.cuda()) for part in samples.split(size)])  # low: GPU102
+    return out.cpu()
