@@ -30,4 +30,4 @@ def watch(net, batches):
         print(out.mean().item(), watched.figures())
 
 
-watch(nn.Sequential(nn.Linear(512, 4096), nn.ReLU(), nn.Linear(4096, 512)), torch.rand(100, 64, 512))
+watch(nn.Sequential(nn.Linear(512, 4096), nn.ReLU(), nn.Linear(4096, 512)), torch.rand(10, 64, 512))

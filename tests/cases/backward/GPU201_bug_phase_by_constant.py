@@ -4,31 +4,6 @@ import torch
 from torch import nn
 
 
-class Runner:
-    def __init__(self, net: nn.Module, criterion):
-        self.net, self.criterion = net.cuda(), criterion
-        self.optimizer = torch.optim.Adam(self.net.parameters())
-
-    def learn(self, loader):
-        self.net.train()
-        return self.go(loader)
-
-    def judge(self, loader):
-        self.net.eval()
-        return self.go(loader, train=False)
-
-    def go(self, loader, train=True):
-        total = 0.0
-        for x, y in loader:
-            loss = self.criterion(self.net(x.cuda()), y.cuda())  # expect: GPU201
-            if train:
-                self.optimizer.zero_grad()
-                loss.backward()
-                self.optimizer.step()
-            total += loss.item()
-        return total
-
-
 def epoch(net, loader, optimizer, training):
     total = 0.0
     for x, y in loader:

@@ -5,18 +5,7 @@ from scoring import agreement
 from torch import nn
 
 
-def scores(network: nn.Module, batch):
-    network.eval()
-    return network(batch.to("cuda"))  # low: GPU201
-
-
 def show(network: nn.Module, batch, wanted):
     network.eval()
     found = network(batch.to("cuda"))  # low: GPU201
     print(agreement(found, wanted))
-
-
-def guarded(network: nn.Module, batch):
-    network.eval()
-    with torch.no_grad():
-        return network(batch.to("cuda"))

@@ -2,7 +2,6 @@
 
 import collections
 
-import torch
 from torch import nn
 
 

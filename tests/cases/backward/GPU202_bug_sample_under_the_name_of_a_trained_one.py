@@ -18,7 +18,7 @@ class Painting:
 
     def fit(self, loader, fixed, of_painter, of_judge):
         for step, real in enumerate(loader):
-            fake = self.painter(torch.randn(64, 128, 1, 1, device="cuda"))
+            fake = self.painter(torch.randn(4, 128, 1, 1, device="cuda"))
             of_painter.zero_grad()
             self.judge(fake).mean().backward()
             of_painter.step()
@@ -34,7 +34,7 @@ class Painting:
         for real in loader:
             for _ in range(5):
                 of_judge.zero_grad()
-                noise = torch.randn(64, 128, 1, 1, device="cuda")
+                noise = torch.randn(4, 128, 1, 1, device="cuda")
                 fake = self.painter(noise)  # expect: GPU202
                 (self.judge(real.cuda()) - self.judge(fake.detach())).mean().backward()
                 of_judge.step()
@@ -45,7 +45,7 @@ class Painting:
 
     def fit_with_del(self, loader, fixed, of_painter):
         for step, _ in enumerate(loader):
-            fake = self.painter(torch.randn(64, 128, 1, 1, device="cuda"))
+            fake = self.painter(torch.randn(4, 128, 1, 1, device="cuda"))
             of_painter.zero_grad()
             self.judge(fake).mean().backward()
             of_painter.step()

@@ -1,6 +1,5 @@
 import random
 
-import torch
 from torch import nn, optim
 
 

@@ -1,6 +1,5 @@
 import contextlib
 
-import torch
 import torch.nn.functional as F
 from torch.nn.parallel import DistributedDataParallel as DDP
 
@@ -15,14 +14,3 @@ def train(model: DDP, loader, opt, accum, device):
         if last:
             opt.step()
             opt.zero_grad()
-
-
-def train_inner(model, batches, opt, accum, device):
-    for group in zip(*[iter(batches)] * accum):
-        for x, y in group[:-1]:
-            with model.no_sync():
-                (F.cross_entropy(model(x.to(device)), y.to(device)) / accum).backward()
-        x, y = group[-1]
-        (F.cross_entropy(model(x.to(device)), y.to(device)) / accum).backward()
-        opt.step()
-        opt.zero_grad()

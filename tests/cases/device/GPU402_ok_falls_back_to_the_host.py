@@ -25,11 +25,3 @@ def decode(run, images, failures, drop_tracebacks):
         drop_tracebacks(error)
         failures.append(error)
         return None
-
-
-def serve(run, jobs, events):
-    for job in jobs:
-        try:
-            events.put({"type": "result", "value": run(job)})
-        except torch.cuda.OutOfMemoryError as error:
-            events.put({"type": "error", "value": str(error)})

@@ -14,8 +14,3 @@ class OnHost(nn.Module):
     def restore(self, path):
         payload = torch.load(path, map_location=self.device)
         self.body.load_state_dict(payload["body"])
-
-    def restore_other(self, path):
-        payload = torch.load(path, map_location=self.other)
-        self.body.load_state_dict(payload["body"])
-        self.body.cuda()

@@ -1,5 +1,4 @@
 import mlflow
-import torch
 import wandb
 from torch import nn
 

@@ -287,10 +287,6 @@ class Validator:
         self.net.train()
         return sum(losses) / len(losses)
 
-    def curve(self):
-        line = torch.linspace(-1, 1, 100).unsqueeze(1).cuda()
-        return self.net.head(line).detach().cpu().numpy()
-
 
 def main():
     parser = argparse.ArgumentParser()

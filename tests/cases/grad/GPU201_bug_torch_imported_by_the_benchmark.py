@@ -1,12 +1,6 @@
 import time
 
 
-def on_numpy(times):
-    import numpy
-
-    return numpy.zeros(times)
-
-
 def on_torch(loader, times):
     """Imports what only one of the two benchmarks needs; nothing of the module names it."""
     import torch

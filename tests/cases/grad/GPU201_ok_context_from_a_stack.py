@@ -5,16 +5,6 @@ import contextlib
 import torch
 
 
-def accuracy(network, loader, around):
-    network.eval()
-    right = 0
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(around)
-        for images, labels in loader:
-            right += (network(images.cuda()).argmax(1) == labels.cuda()).sum().item()  # low: GPU201
-    return right
-
-
 def hits(network, loader, around, device=torch.device("cuda")):
     network.eval()
     right = 0

@@ -9,8 +9,6 @@ from torch import no_grad
 from torch.utils.data import DataLoader
 from torchvision import models
 
-torch.backends.cuda.matmul.allow_tf32 = True
-
 
 def forgotten(model, loader):
     model.cuda().eval()

@@ -18,14 +18,3 @@ def run(settings, batches):
         report["objective"] = report["objective"].detach()
         collected.append(report)
     return task.summarise(collected), others
-
-
-def names(task, batches, optimizer):
-    seen = []
-    for batch in batches:
-        report = task.compute(batch)
-        report["objective"].backward()
-        optimizer.step()
-        for name in report:
-            seen.append(name)
-    return seen

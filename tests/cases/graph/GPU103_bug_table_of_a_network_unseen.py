@@ -1,5 +1,4 @@
-"""A table goes into the network in each round and comes back: whether the network reads it is not seen. A state that is no
-table is there to be read."""
+"""A table goes into the network in each round and comes back: whether the network reads it is not seen."""
 
 import torch
 from torch import nn
@@ -12,17 +11,3 @@ def embed(loader, model, endpoints):
         for key, value in endpoints.items():
             endpoints[key] = endpoints[key].view(3, -1)
         yield endpoints
-
-
-def embed_one(loader, model, endpoints):
-    model.eval()
-    for data, _ in loader:
-        endpoints = model(data.cuda(), endpoints)  # low: GPU103  # maybe: GPU201
-        yield endpoints["emb"].cpu()
-
-
-def follow(loader, model: nn.Module, state: torch.Tensor):
-    model.eval()
-    for data, _ in loader:
-        out, state = model(data.cuda(), state)  # expect: GPU103  # maybe: GPU201
-        yield out.argmax(1).cpu()

@@ -2,8 +2,6 @@
 
 import weakref
 
-import torch
-
 
 class Relevance:
     def __init__(self, rule):

@@ -52,31 +52,3 @@ class Steps(nn.Module):
             self.spread.copy_(0.9 * self.spread + 0.1 * y.std(0))  # expect: GPU107
             self.top.add_(0.1 * (y.amax(0) - self.top))  # expect: GPU107
         return y
-
-
-class Scaled(nn.Module):
-    """The variance by hand, from two means."""
-
-    def __init__(self, width):
-        super().__init__()
-        self.register_buffer("mean", torch.zeros(width))
-        self.register_buffer("spread", torch.ones(width))
-        self.weight = nn.Parameter(torch.ones(width))
-
-    def forward(self, x):
-        mean = x.mean(dim=[0, 2])
-        squares = (x**2).mean(dim=[0, 2])
-        spread = squares - mean**2
-        self.mean = 0.9 * self.mean + 0.1 * mean  # expect: GPU107
-        self.spread = 0.9 * self.spread + 0.1 * spread  # expect: GPU107
-        return self.weight * (x - mean) / spread.sqrt()
-
-
-class Net(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.fc = nn.Linear(width, width)
-        self.norm = Scaled(width)
-
-    def forward(self, x):
-        return self.norm(self.fc(x))

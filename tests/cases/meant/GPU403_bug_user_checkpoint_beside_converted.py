@@ -19,7 +19,3 @@ def build(make, path, folder, device):
             state = state["ema"]["params"]
         net.load_state_dict(state)
     return net.to(device)
-
-
-def on_gpu(device):
-    return "cuda" in device

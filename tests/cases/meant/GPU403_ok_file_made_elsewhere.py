@@ -1,19 +1,9 @@
-"""Files that no training of this program has written: converted just before, downloaded, bare weights for inference."""
+"""Files that no training of this program has written: downloaded, shipped with it, bare weights for inference."""
 
 import os
 
 import torch
 from hub import cached_download
-from tools import merge_shards
-
-
-def converted(net, shards, folder):
-    target = os.path.join(folder, "merged.pt")
-    if not os.path.isfile(target):
-        merge_shards(shards, target)
-    state = torch.load(target)
-    net.load_state_dict(state["ema"]["params"])
-    return net.cuda()
 
 
 def published(net, name):

@@ -9,7 +9,6 @@ import time
 
 import torch
 import torch.nn.functional as F
-from torch import nn
 from tqdm import tqdm, trange
 
 

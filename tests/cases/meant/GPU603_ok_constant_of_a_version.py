@@ -1,5 +1,4 @@
 import torch
-from compat import MODERN
 
 NEW = tuple(int(part) for part in torch.__version__.split(".")[:2]) >= (2, 4)
 IS_TORCH24 = True
@@ -7,18 +6,6 @@ IS_TORCH24 = True
 
 def scaler():
     return torch.amp.GradScaler("cuda") if NEW else torch.cuda.amp.GradScaler()
-
-
-def other_scaler():
-    if MODERN:
-        return torch.amp.GradScaler("cuda")
-    return None if MODERN else torch.cuda.amp.GradScaler()
-
-
-def third():
-    if not IS_TORCH24:
-        return torch.cuda.amp.GradScaler()
-    return torch.amp.GradScaler("cuda")
 
 
 try:

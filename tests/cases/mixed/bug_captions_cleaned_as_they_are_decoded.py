@@ -42,14 +42,3 @@ def train(captioner, loader, optimizer, card, parts=2):
             torch.cuda.empty_cache()  # note: GPU501
         del loss
     return seen / len(loader)
-
-
-def pretrain(captioner, loader, optimizer):
-    for words, state in loader:
-        scores, _ = captioner(words.cuda(), state.cuda())
-        flat = scores.view(-1, 30_000)
-        loss = functional.cross_entropy(flat, words.cuda().view(-1))  # expect: GPU401
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        del scores, flat, loss

@@ -1,9 +1,4 @@
-"""Recovery behind the handler, where the traceback holds nothing any more, and settings in time that agree with each other."""
-
-import os
-
-os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"
-os.environ["CUDA_VISIBLE_DEVICES"] = "0"
+"""Recovery behind the handler, where the traceback holds nothing any more."""
 
 import gc
 

@@ -13,13 +13,3 @@ class Probe(nn.Module):
         h = self.backbone(x)
         self.seen.append(h)  # expect: GPU101
         return self.linear(h)
-
-
-def train(probe, loader):
-    probe.cuda()
-    opt = torch.optim.Adam(probe.parameters())
-    for x, y in loader:
-        loss = nn.functional.cross_entropy(probe(x.cuda()), y.cuda())
-        opt.zero_grad()
-        loss.backward()
-        opt.step()

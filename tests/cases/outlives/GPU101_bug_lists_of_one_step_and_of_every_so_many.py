@@ -76,24 +76,3 @@ class Coach:
                 self.optimizer.zero_grad()
                 total += loss  # expect: GPU101
         return total
-
-
-class Masking:
-    def __init__(self, model, loader):
-        self.model = model
-        self.loader = loader
-        self.optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-
-    def now_and_then_out_of_sight(self, every):
-        log = {"loss": 0, "mask": 0}
-        for number, batch in enumerate(self.loader):
-            loss, parts = self.model.losses(batch)
-            if number % every == 0:
-                mask = -self.model.masks(batch).mean()
-                log["mask"] += mask / every  # low: GPU101
-                loss += mask
-            log["loss"] += parts.item()
-            self.optimizer.zero_grad()
-            loss.backward()
-            self.optimizer.step()
-        return log

@@ -1,4 +1,4 @@
-"""What a forward collects over its layers or its time goes with it; what a run collects over its batches does not."""
+"""What a forward collects over its layers goes with it; what a run collects over its batches does not."""
 
 import torch
 from elsewhere import Output
@@ -19,19 +19,6 @@ class Stack(nn.Module):
                 states = states + (x,)
             x = layer(x)
         return Output(last=x, states=states)
-
-
-class Recurrent(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.cell = nn.GRUCell(2048, 2048)
-
-    def forward(self, x):
-        states, state = [], x.new_zeros(x.size(0), 2048)
-        for time in range(x.size(1)):
-            state = self.cell(x[:, time], state)
-            states.append(state)
-        return Output(last=state, states=states)
 
 
 def collect(loader):

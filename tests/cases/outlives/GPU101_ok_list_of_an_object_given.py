@@ -1,13 +1,6 @@
-"""A list inside an object that the function is given: codes without a graph, and losses that are trained on."""
+"""A list inside an object that the function is given: losses that are trained on."""
 
 import torch
-
-
-@torch.no_grad()
-def encode_all(node, loader):
-    node.network.eval()
-    for images, labels in loader:
-        node.codes.append(node.network(images.cuda()).cpu())
 
 
 def collect_then_step(node, loader, optimizer):

@@ -1,22 +1,7 @@
 """Metrics that a framework drives: a network's features of each batch, for statistics on the host."""
 
-import numpy as np
 import torch
 from torchvision.models import inception_v3
-
-
-class Distance:
-    def __init__(self, device="cuda"):
-        self.network = inception_v3().eval().to(device)
-        self.features = []
-
-    @torch.no_grad()
-    def update(self, images):
-        self.features.append(self.network(images.cuda()))  # low: GPU102
-
-    def compute(self):
-        found = torch.cat(self.features).cpu().numpy()
-        return np.trace(np.cov(found, rowvar=False))
 
 
 class Score:

@@ -2,7 +2,6 @@
 
 import collections
 import functools
-import weakref
 
 import torch
 from torch import nn
@@ -119,21 +118,6 @@ def evaluate_and_delete(model, loader):
             model(x.cuda())
         print(stored["x"].norm().item())
         del stored["x"]
-
-
-def train_and_hook_each_step(model, loader, optimizer):
-    grads = []
-    for step, (x, y) in enumerate(loader):
-        handle = model.head.register_forward_hook(lambda m, i, o: grads.append(o.detach().norm().item()))  # maybe: GPU105
-        out = model(x.cuda())
-        if step % 100 == 0:
-            out.register_hook(lambda grad: grads.append(grad.norm().item()))
-        loss = nn.functional.cross_entropy(out, y.cuda())
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        if step > 10:
-            break
 
 
 class Masked(nn.Module):

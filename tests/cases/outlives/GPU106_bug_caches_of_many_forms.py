@@ -127,23 +127,6 @@ class Rotary(nn.Module):
         return x * self.cached[seq_len] + self.cos
 
 
-def train(model, teacher, loader, optimizer):
-    logits_of = {}
-    losses_of = {}
-    for epoch in range(10):
-        for index, x, y in loader:
-            x = x.cuda(non_blocking=True)
-            if epoch == 0:
-                with torch.no_grad():
-                    logits_of[index] = teacher(x)  # maybe: GPU102, GPU106
-            loss = nn.functional.kl_div(model(x), logits_of[index])
-            losses_of[index] = loss.item()
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-    return losses_of
-
-
 def score(index, loader, names):
     found = {}
     for name, x in zip(names, loader):

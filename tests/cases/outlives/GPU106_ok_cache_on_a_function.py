@@ -1,14 +1,9 @@
-"""The cache is a function's, or a static method's: no object is a key."""
+"""The cache is a static method's: no object is a key."""
 
 from functools import cached_property, lru_cache
 
 import torch
 from torch import nn
-
-
-@lru_cache(maxsize=8)
-def grid(n):
-    return list(range(n))
 
 
 class Positions(nn.Module):

@@ -2,14 +2,12 @@
 
 import gc
 import random
-from collections import deque, namedtuple
+from collections import deque
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 from torch.utils.data import DataLoader
-
-Transition = namedtuple("Transition", "state action reward")
 
 
 def language_model_steps(model, loader, optimizer, vocab_size):

@@ -31,17 +31,6 @@ def resume(path, loader):
     torch.save({"net": net.state_dict(), "optimizer": optimizer.state_dict()}, path)
 
 
-def resume_by_names(path, loader):
-    net = resnet50().cuda()
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-    weights = torch.load(path)  # expect: GPU403
-    with torch.no_grad():
-        for name, parameter in net.named_parameters():
-            parameter.copy_(weights[name])
-    train(net, optimizer, loader)
-    torch.save(net.state_dict(), path)
-
-
 def resume_from_host(path, loader):
     net = resnet50().cuda()
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)

@@ -36,15 +36,6 @@ def narrowed(store, path, loader):
     torch.save({"net": net.state_dict(), "optimizer": optimizer.state_dict()}, path)
 
 
-def ok_taken_over_and_let_go(path):
-    saved = torch.load(path, map_location="cuda:0")
-    net = nn.Linear(4096, 4096).cuda()
-    net.load_state_dict(saved["net"])
-    optimizer = saved["optimizer"]
-    optimizer.zero_grad()
-    return net, optimizer
-
-
 def ok_made_just_before(path, cache, net: nn.Module):
     net.cuda()
     shutil.copy(path, cache)

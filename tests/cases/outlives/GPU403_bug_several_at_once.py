@@ -1,7 +1,6 @@
 """Several checkpoints in one list, all of them on the GPU, though the network is given one after another."""
 
 import torch
-from torch import nn
 from torchvision.models import vgg16
 
 from scoring import score

@@ -1,16 +1,8 @@
-"""The same with the checkpoint on the host, and let go of before a trainer of a library begins."""
+"""The same with the checkpoint let go of before a trainer of a library begins."""
 
 import torch
 from lightning import Trainer
 from torch import nn
-
-
-def on_the_host(path, loader):
-    net = nn.Transformer(1024, 16, 12, 12).cuda()
-    loaded = torch.load(path, map_location="cpu")["model"]
-    net.load_state_dict(loaded)
-    trainer = Trainer(max_epochs=10)
-    trainer.fit(net, loader)
 
 
 def let_go_of(path, loader):

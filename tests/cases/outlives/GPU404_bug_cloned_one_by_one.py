@@ -1,7 +1,6 @@
 """Weights that are cloned one by one, wait on the GPU, and are copied back one by one."""
 
 import torch
-from torch import nn
 from torch.nn import functional as F
 from torchvision.models import resnet50
 
@@ -46,21 +45,6 @@ def with_average(loader, score):
         average.take_back(net.parameters())
 
 
-def best_of(loader, score):
-    net = resnet50().cuda()
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-    best, best_score = {}, 0.0
-    for epoch in range(10):
-        for images, labels in loader:
-            step(net, optimizer, images, labels)
-        if score(net) > best_score:
-            best = {name: p.detach().clone() for name, p in net.named_parameters()}  # expect: GPU404
-    with torch.no_grad():
-        for name, p in net.named_parameters():
-            p.copy_(best[name])
-    return net
-
-
 def best_on_host(loader, score):
     net = resnet50().cuda()
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
@@ -73,15 +57,6 @@ def best_on_host(loader, score):
     for p, kept in zip(net.parameters(), best):
         p.data.copy_(kept)
     return net
-
-
-def moved_by(loader):
-    net = resnet50().cuda()
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-    before = [p.detach().clone() for p in net.parameters()]
-    for images, labels in loader:
-        step(net, optimizer, images, labels)
-    return sum((one - p.detach()).norm() for one, p in zip(before, net.parameters()))
 
 
 def sharpness(loader, directions):

@@ -10,23 +10,6 @@ def with_the_average(net, average, loader, test):
     net.load_state_dict(kept)
 
 
-def best_of(net, loader, optimizer, test, epochs):
-    highest, best = 0.0, None
-    kept = net.state_dict()
-    for _ in range(epochs):
-        for x in loader:
-            optimizer.zero_grad()
-            net(x.cuda()).mean().backward()
-            optimizer.step()
-        score = test(net)
-        better = score > highest
-        if better:
-            highest, best = score, "last"
-            kept = net.state_dict()  # expect: GPU404
-    net.load_state_dict(kept)
-    return best
-
-
 class Adapter:
     def __init__(self, net: nn.Module):
         self.net = net.cuda()

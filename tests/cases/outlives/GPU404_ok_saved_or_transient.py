@@ -13,10 +13,3 @@ def fit(net, twin, epochs, train, score):
             torch.save(weights, "best.pt")
     twin.load_state_dict(copy.deepcopy(net.state_dict()))
     net.load_state_dict(torch.load("best.pt", map_location="cpu"))
-
-
-def on_cpu(net):
-    net.cpu()
-    kept = copy.deepcopy(net.state_dict())
-    net.cuda()
-    return kept

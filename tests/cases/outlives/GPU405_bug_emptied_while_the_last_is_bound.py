@@ -1,5 +1,5 @@
 import torch
-from torchvision.models import resnet50, resnet152
+from torchvision.models import resnet50
 
 
 class Tracker:
@@ -15,10 +15,3 @@ def scenes(names, read):
         with torch.no_grad():
             for image in read(name):
                 print(name, tracker.net(image.cuda()).argmax().item())
-
-
-def folds(parts, fit):
-    for part in parts:
-        torch.cuda.empty_cache()  # expect: GPU405
-        model = resnet152().cuda()
-        print(fit(model, part))

@@ -43,15 +43,6 @@ def run(train_data, valid_data, count):
     trainer.train()
 
 
-def run_classifier(train_data, valid_data, count):
-    kind = BertForSequenceClassification
-    model = kind.from_pretrained("bert-base-uncased")
-    trainer = trainer_class(
-        model=model, args=settings, train_dataset=train_data, eval_dataset=valid_data, compute_metrics=count
-    )
-    trainer.train()
-
-
 def run_either(train_data, valid_data, count):
     kind = BertForSequenceClassification if options.heads else BertForMaskedLM
     model = kind.from_pretrained("bert-base-uncased")

@@ -11,7 +11,6 @@ import torch
 from torch import nn
 
 from . import tools
-from .tools import measure as measured
 
 
 def evaluate(model, loader, device="cuda"):

@@ -53,7 +53,6 @@ if __name__ == "__main__":
 # file: module_not_there.py
 from data.pictures import load
 from nets.plain import Plain
-from nets.deep import Deep
 
 
 def score(net, loader):
@@ -69,7 +68,6 @@ if __name__ == "__main__":
 # file: in_the_package/__init__.py
 # file: in_the_package/relative.py
 from data.pictures import load
-from .layers import Layer
 from nets.plain import Plain
 
 
@@ -87,7 +85,6 @@ if __name__ == "__main__":
 from data.pictures import load
 from nets import chosen, plain
 from nets.chosen import Fast
-from nets.open import Anything
 from nets.plain import Plain, Wide
 
 try:
@@ -108,10 +105,7 @@ if __name__ == "__main__":
     print(score(Fast().cuda(), load()))
 # file: built.py
 from data.pictures import load
-from nets._speed import mix
-from nets.nets_pb2 import Message
 from nets.plain import Plain
-from torchvision.models import resnet50
 
 
 def score(net, loader):

@@ -1,12 +1,9 @@
 """Names that look unbound and are not, or whose error is caught, or that are read under a condition only."""
 
-import builtins
 import sys
 
 import torch
 from torchvision import models
-
-builtins.log_path = sys.argv[1]
 
 
 def main():
@@ -36,15 +33,5 @@ def spread(loader):
     for images, _ in loader:
         names = [name for name in sys.modules if name] or undefined_names
         assert len(names) > 1, undefined_message
-        figures.append(model(images.cuda()).std().item())  # expect: GPU201
-    return figures
-
-
-def far(loader):
-    with open(report_path) as report:
-        print(report.read())
-    model = models.resnet50(pretrained=True).cuda().eval()
-    figures = []
-    for images, _ in loader:
         figures.append(model(images.cuda()).std().item())  # expect: GPU201
     return figures

@@ -118,7 +118,6 @@ if __name__ == "__main__":
 from torch.utils.data import DataLoader
 from torchvision.datasets import FakeData
 from pointclouds.nets import Points
-from pointclouds.steps import Step
 
 
 def judge(net):

@@ -10,7 +10,6 @@ def run_all(nets, chunk, wanted):
 # file: run.py
 import sys
 
-import torch
 from data import chunks, write
 from nets import make_nets
 from tables import run_all

@@ -24,7 +24,6 @@ print(finish)
 # file: star.py
 import torch
 from torchvision.models import *
-from worlds import *
 
 world = OpenWorld()
 net = resnet50().cuda().eval()

@@ -11,15 +11,6 @@ def batches():
 place = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
-def in_a_function():
-    device = torch.device("cuda")
-    net = resnet50().to(device)
-    if device == "cuda":
-        net.eval()
-        for images, labels in batches():
-            print((net(images.cuda()).argmax(1) == labels.cuda()).sum().item())
-
-
 def of_the_file():
     net = resnet50().to(place)
     if place in ("cuda", "gpu"):

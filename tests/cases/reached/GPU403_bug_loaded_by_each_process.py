@@ -25,14 +25,3 @@ class Engine:
             print("restored from", path)
         states = torch.load(path)  # expect: GPU403
         self.optimizer.load_state_dict(states["optimizer"])
-
-    def restore_where_there_are_several(self, path):
-        if self.distributed:
-            states = torch.load(path)  # expect: GPU403
-        else:
-            states = torch.load(path, map_location="cpu")
-        self.optimizer.load_state_dict(states["optimizer"])
-
-    def restore_on_the_others(self, path, rank):
-        if rank > 0:
-            self.optimizer.load_state_dict(torch.load(path)["optimizer"])  # expect: GPU403

@@ -6,12 +6,3 @@ print(torch.cuda.device_count(), torch.cuda.memory_allocated())
 torch.cuda.manual_seed_all(0)
 if torch.cuda.device_count():
     os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"
-
-
-def build(make, on_gpu):
-    net = make()
-    if on_gpu:
-        net = net.cuda()
-    else:
-        os.environ["CUDA_VISIBLE_DEVICES"] = ""
-    return net

@@ -1,18 +1,9 @@
-"""The card is chosen first, or by each place by itself; or in branches that exclude each other; or for other processes."""
-
-import os
+"""The card is chosen first, or by each place by itself; or for other processes."""
 
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 from torch import nn
-
-
-def main():
-    rank = int(os.environ["LOCAL_RANK"])
-    torch.cuda.set_device(rank)
-    dist.init_process_group("nccl")
-    return nn.Linear(64, 64).cuda()
 
 
 def by_number(rank):
@@ -26,15 +17,6 @@ def by_number(rank):
     weights = torch.ones(10, device=rank).cuda(rank)
     torch.cuda.set_device(rank)
     return model, weights
-
-
-def either(args, local_rank):
-    if args.single:
-        model = nn.Linear(64, 64).cuda()
-    else:
-        torch.cuda.set_device(local_rank)
-        model = nn.Linear(64, 64).cuda()
-    return model
 
 
 def within(local_rank):

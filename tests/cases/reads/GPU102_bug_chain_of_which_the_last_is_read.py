@@ -5,16 +5,6 @@ net = nn.Sequential(nn.Conv2d(3, 64, 3, padding=1), nn.ReLU(), nn.Conv2d(64, 3, 
 
 
 @torch.no_grad()
-def denoise(shape, steps):
-    x = torch.randn(shape, device="cuda")
-    chain = [x]
-    for t in reversed(range(steps)):
-        x = x - net(x) / (t + 1)
-        chain.append(x)  # note: GPU102
-    return chain[-1].clamp(0, 1)
-
-
-@torch.no_grad()
 def joined(shape, steps):
     x = torch.randn(shape, device="cuda")
     states = []

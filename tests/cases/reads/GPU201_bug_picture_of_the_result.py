@@ -3,12 +3,7 @@
 import torch
 from torch import nn
 from torchvision.transforms.functional import to_pil_image
-from torchvision.utils import make_grid, save_image
-
-
-def show(network: nn.Module, picture):
-    network.eval()
-    save_image(network(picture.cuda()), "shown.png")  # expect: GPU201
+from torchvision.utils import make_grid
 
 
 def grid(network: nn.Module, pictures, writer):
@@ -20,14 +15,3 @@ def grid(network: nn.Module, pictures, writer):
 def first(network: nn.Module, pictures):
     network.eval()
     return to_pil_image(network(pictures.cuda())[0].cpu())  # expect: GPU201
-
-
-def train(network: nn.Module, loader, loss_of):
-    optimizer = torch.optim.Adam(network.parameters())
-    for number, (pictures, wanted) in enumerate(loader):
-        loss = loss_of(network(pictures.cuda()), wanted.cuda())
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        if number % 100 == 0:
-            save_image(network(pictures.cuda()), f"{number}.png")  # expect: GPU201|GPU202

@@ -1,4 +1,4 @@
-"""What is refuted is not suspected either: made-up input, grad switched off for the object, an array without `.cpu()`."""
+"""What is refuted is not suspected either: grad switched off for the object, an array without `.cpu()`."""
 
 import torch
 from torch import nn
@@ -19,9 +19,3 @@ class OnCpu:
 
     def scores(self, batch):
         return self.network(batch).detach().numpy()
-
-
-def try_out(network: nn.Module):
-    network.eval()
-    out = network(torch.rand(1, 3, 8, 8, device="cuda"))
-    print(out.shape)

@@ -12,14 +12,3 @@ def fit(loader, optimizer):
         scores = model(images.cuda())
         F.cross_entropy(scores, labels.cuda()).backward()
         optimizer.step()
-
-
-def fit_again(loader, optimizer, again):
-    model = resnet50().cuda()
-    for images, labels in loader:
-        scores = model(images.cuda())
-        optimizer.zero_grad()
-        if again:
-            scores = model(images.cuda())
-        F.cross_entropy(scores, labels.cuda()).backward()
-        optimizer.step()

@@ -3,7 +3,6 @@
 import argparse
 
 import torch
-from pytorch_lightning import LightningModule
 from torch import nn
 from torch.nn.functional import cross_entropy
 
@@ -81,29 +80,6 @@ def by_a_helper(model, loader, optimizer, every=6):
         step(model, x, y, optimizer)
         if index % every == 0:
             tidy()  # note: GPU501
-
-
-def of_an_evaluation(model: nn.Module, loader):
-    model.eval()
-    right = 0
-    with torch.no_grad():
-        for index, (x, y) in enumerate(loader):
-            right += model(x.cuda()).argmax(1).eq(y.cuda()).sum().item()
-            if index % 5 == 0:
-                torch.cuda.empty_cache()  # note: GPU501
-    return right
-
-
-class Tagger(LightningModule):
-    def __init__(self):
-        super().__init__()
-        self.network = nn.Linear(512, 10)
-
-    def training_step(self, batch, batch_idx):
-        x, y = batch
-        if batch_idx % 10 == 0:
-            torch.cuda.empty_cache()  # note: GPU501
-        return cross_entropy(self.network(x), y)
 
 
 class Decoder(nn.Module):

@@ -20,26 +20,6 @@ class Decoder(nn.Module):
         return x
 
 
-def train(model, loader, opt, epochs):
-    for _ in range(epochs):
-        for x, y in loader:
-            loss = F.cross_entropy(model(x.cuda()), y.cuda())
-            opt.zero_grad()
-            loss.backward()
-            opt.step()
-    torch.cuda.empty_cache()
-    return model
-
-
-def search(make, loader, options):
-    return [train(make(option), loader, torch.optim.SGD([], lr=option), 3) for option in options]
-
-
-def evolve(model, loader, settings):
-    for setting in settings:
-        model = train(model, loader, torch.optim.SGD(model.parameters(), lr=setting), 3)
-
-
 def iterate(policy, reward, collect, opt, rounds):
     for _ in range(rounds):
         batch = collect()

@@ -1,6 +1,5 @@
 import gc
 
-import torch
 from torch import nn
 
 

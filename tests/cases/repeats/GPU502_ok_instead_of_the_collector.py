@@ -1,8 +1,7 @@
-"""The collector runs every so many steps because it does not run by itself, or because a backward of a backward makes cycles."""
+"""The collector runs every so many steps because it does not run by itself."""
 
 import gc
 
-import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
@@ -15,14 +14,4 @@ def train(model: nn.Module, loader, optimizer):
         loss.backward()
         optimizer.step()
         if index % 50 == 0:
-            gc.collect()
-
-
-def seldom(model: nn.Module, loader, optimizer):
-    for index, (x, y) in enumerate(loader):
-        loss = cross_entropy(model(x.cuda()), y.cuda())
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        if index % 500 == 0:
             gc.collect()

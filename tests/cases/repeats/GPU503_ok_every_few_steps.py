@@ -1,4 +1,4 @@
-"""Waits under a remainder that are asked for: a value is read next, a clock is, or they come too seldom to cost anything."""
+"""Waits under a remainder that are asked for, as a clock is read next, or that come too seldom to cost anything."""
 
 import time
 
@@ -20,14 +20,6 @@ def seldom(model, loader, optimizer):
         step(model, x, y, optimizer)
         if index % 100 == 0:
             torch.cuda.synchronize()
-
-
-def before_it_is_read(model, loader, optimizer):
-    for index, (x, y) in enumerate(loader):
-        loss = step(model, x, y, optimizer)
-        if index % 10 == 0:
-            torch.cuda.synchronize()
-            print(loss.item())
 
 
 def timed(model, loader, optimizer):

@@ -1,5 +1,4 @@
-"""A number of each parameter is one wait each: a norm that is added up on the host, a test whether all are finite; also where the step has several
-backwards, of the parts of a batch."""
+"""A number of each parameter is one wait each: a norm that is added up on the host."""
 
 import torch
 from torch import nn
@@ -27,27 +26,3 @@ def train(loader):
             continue
         print(total_norm(model.parameters()), {name: float(p.grad.abs().max()) for name, p in model.named_parameters()})  # low: GPU504
         optimizer.step()
-
-
-class Run:
-    def __init__(self, network: nn.Module, size):
-        self.network, self.size = network.cuda(), size
-        self.weights = list(self.network.parameters())
-        self.rule = torch.optim.SGD(self.weights, lr=0.1)
-
-    def run(self, loader):
-        for batch in loader:
-            self.rule.zero_grad()
-            self.gather(batch)
-            self.said()
-            self.rule.step()
-
-    def gather(self, batch):
-        for at in range(0, batch.shape[0], self.size):
-            self.network(batch[at : at + self.size].cuda()).mean().backward()
-
-    def said(self):
-        squares = 0.0
-        for weight in self.weights:
-            squares += (weight.grad**2).sum().item()  # note: GPU504
-        print(squares)

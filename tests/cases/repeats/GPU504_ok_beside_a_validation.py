@@ -1,4 +1,4 @@
-"""Figures are read one by one beside a validation, which costs more, in whatever `with` and `if`; and beside no more than a step."""
+"""Figures are read one by one beside a validation, which costs more, in whatever `with` and `if`."""
 
 import torch
 
@@ -19,13 +19,3 @@ def train(loader, held_out, names, say_all):
                     means = torch.stack(scores).mean(0)
                     for place, name in enumerate(names):
                         print(name, means[place].item())
-
-
-@torch.no_grad()
-def say(loader, names, say_all):
-    for inputs in loader:
-        if say_all:
-            with torch.autocast("cuda"):
-                means = net(inputs.cuda()).mean(0)
-                for place, name in enumerate(names):
-                    print(name, means[place].item())  # low: GPU504

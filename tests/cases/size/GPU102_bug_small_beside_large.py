@@ -4,15 +4,6 @@ import torch
 from torch import nn
 
 
-@torch.no_grad()
-def evaluate(net: nn.Module, loader):
-    kept = []
-    for images, _ in loader:
-        logits = net(images.cuda())
-        kept.append({"class": logits.argmax(1), "logits": logits})  # low: GPU102
-    return torch.cat([one["logits"] for one in kept]).cpu()
-
-
 def twice(net, x):
     outs = []
     for flip in (False, True):

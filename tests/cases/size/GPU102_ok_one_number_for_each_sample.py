@@ -11,14 +11,3 @@ def scores(judge: nn.Module, loader):
         first = judge(b.cuda())
         right.append(first)
     return torch.cat(left).cpu().numpy(), torch.cat(right, dim=0).squeeze(1).cpu().numpy()
-
-
-@torch.no_grad()
-def confidences(net: nn.Module, loader):
-    net.cuda().eval()
-    sure, first = [], []
-    for x in loader:
-        p = net(x.cuda()).softmax(1)
-        sure.append(p.max(1)[0])
-        first.append(net(x.cuda()).softmax(-1)[:, 1])
-    return torch.cat(sure).cpu(), torch.cat(first).cpu()

@@ -1,20 +1,6 @@
-"""Classifiers give a few numbers for each sample, and generating gives the numbers of the words."""
+"""Generating gives the numbers of the words, and no scores."""
 
-from transformers import (
-    AutoModelForSeq2SeqLM,
-    AutoModelForSequenceClassification,
-    Seq2SeqTrainer,
-    Seq2SeqTrainingArguments,
-    Trainer,
-    TrainingArguments,
-)
-
-
-def classify(train_data, valid_data, compute_metrics):
-    model = AutoModelForSequenceClassification.from_pretrained("bert-base-uncased", num_labels=3)
-    arguments = TrainingArguments("out", evaluation_strategy="epoch")
-    trainer = Trainer(model, arguments, train_dataset=train_data, eval_dataset=valid_data, compute_metrics=compute_metrics)
-    trainer.train()
+from transformers import AutoModelForSeq2SeqLM, Seq2SeqTrainer, Seq2SeqTrainingArguments
 
 
 def translate(train_data, valid_data, compute_metrics):

@@ -5,17 +5,6 @@ import torch
 from registry import get
 
 
-def go_on(cfg, path, loader, optimizer):
-    maskRCNN = get(cfg.body)(cfg).cuda()
-    checkpoint = torch.load(path)  # expect: GPU403
-    maskRCNN.load_state_dict(checkpoint["model"])
-    optimizer.load_state_dict(checkpoint["optimizer"])
-    for images in loader:
-        optimizer.zero_grad()
-        maskRCNN(images.cuda()).sum().backward()
-        optimizer.step()
-
-
 def go_on_with_any(cfg, path, loader, optimizer):
     network = get(cfg.body)(cfg).cuda()
     checkpoint = torch.load(path)  # low: GPU403

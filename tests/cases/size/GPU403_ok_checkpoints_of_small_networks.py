@@ -7,7 +7,6 @@ import torch
 import torchvision
 from torch import nn
 
-from transformers import AutoModel, AutoTokenizer
 
 CONFIG = {"stem": 8, "stages": (8, 16), "name": "tiny"}
 CFG = {"A": [8, "M", 16, "M"], "B": [8, 8, "M"]}

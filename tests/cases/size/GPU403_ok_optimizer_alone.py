@@ -11,7 +11,3 @@ def resume(net, optimizer, folder):
     state = torch.load(os.path.join(folder, "adam.pt"))
     optimizer.load_state_dict(state["optimizer"])
     return state["epoch"]
-
-
-def save(optimizer, folder):
-    torch.save(optimizer.state_dict(), os.path.join(folder, "optimizer.pt"))

@@ -39,29 +39,6 @@ class Pairs(nn.Module):
         return self.head(self.body(x)[:, :8], self.skip(x)[:, :8])
 
 
-class Blocks(nn.Module):
-    def __init__(self, width=8, times=3, kernel=(3, 3)):
-        super().__init__()
-        widths = [width] * times + [width * 2]
-        table = {"wide": 2, "deep": 4}
-        factor = table["wide"] if times in (2, 3) else table["deep"]
-        layers = []
-        for index in range(1, len(widths)):
-            if index == 0 or index != 1 and index % 2 == 0:
-                layers += [nn.Conv2d(widths[index - 1], widths[index], kernel, groups=2)]
-            elif not index % 2:
-                raise ValueError("odd")
-            else:
-                layers += [nn.ConvTranspose2d(widths[index - 1], widths[index], 3)]
-        self.layers = nn.Sequential(*layers)
-        self.out_width = min(width * factor // 2, max(8, 4), -(-width))
-        self.out = nn.Conv1d(self.out_width, 2**3 - 1, 1)
-        self.rnn = nn.LSTM(8, 16, num_layers=2, bidirectional=True)
-
-    def forward(self, x):
-        return self.out(self.rnn(self.layers(x).flatten(2))[0])
-
-
 class Encoder(nn.Module):
     def __init__(self, width, layers=None, pooled=False):
         super().__init__()
@@ -122,39 +99,6 @@ def mlp(dims, act=nn.ReLU, seed=None):
     return nn.Sequential(*layers[:-1]) if False else nn.Sequential(*layers)
 
 
-def resume_pairs(path, loader):
-    net = Pairs().cuda()
-    optimizer = torch.optim.Adam(net.parameters())
-    checkpoint = torch.load(path)  # maybe: GPU403
-    net.load_state_dict(checkpoint["net"])
-    optimizer.load_state_dict(checkpoint["optimizer"])
-    for x, y in loader:
-        F.cross_entropy(net(x.cuda()), y.cuda()).backward()
-        optimizer.step()
-
-
-def resume_blocks(path, loader):
-    net = Blocks(width=8).cuda()
-    optimizer = torch.optim.Adam(net.parameters())
-    checkpoint = torch.load(path)  # maybe: GPU403
-    net.load_state_dict(checkpoint["net"])
-    optimizer.load_state_dict(checkpoint["optimizer"])
-    for x, y in loader:
-        F.cross_entropy(net(x.cuda()), y.cuda()).backward()
-        optimizer.step()
-
-
-def resume_encoder(path, loader):
-    net = Encoder(16, pooled=True).cuda()
-    optimizer = torch.optim.Adam(net.parameters())
-    checkpoint = torch.load(path)  # maybe: GPU403
-    net.load_state_dict(checkpoint["net"])
-    optimizer.load_state_dict(checkpoint["optimizer"])
-    for x, y in loader:
-        F.cross_entropy(net(x.cuda()), y.cuda()).backward()
-        optimizer.step()
-
-
 def resume_encoder_of_args(path, loader):
     net = Encoder(width=args.hidden_size).cuda()
     optimizer = torch.optim.Adam(net.parameters())
@@ -188,17 +132,6 @@ def resume_wider(path, loader):
         optimizer.step()
 
 
-def resume_plain(path, loader):
-    net = mlp([16, 8, 4]).cuda()
-    optimizer = torch.optim.Adam(net.parameters())
-    checkpoint = torch.load(path)  # maybe: GPU403
-    net.load_state_dict(checkpoint["net"])
-    optimizer.load_state_dict(checkpoint["optimizer"])
-    for x, y in loader:
-        F.cross_entropy(net(x.cuda()), y.cuda()).backward()
-        optimizer.step()
-
-
 def resume_rows(path, loader):
     net = mlp(dims=[*WIDTHS, 4], seed=args.seed).cuda()
     optimizer = torch.optim.Adam(net.parameters())
@@ -212,17 +145,6 @@ def resume_rows(path, loader):
 
 def resume_wrapped(path, loader):
     net = nn.DataParallel(Pairs(dims=[8] * 3, act=args.act)).cuda()
-    optimizer = torch.optim.Adam(net.parameters())
-    checkpoint = torch.load(path)  # maybe: GPU403
-    net.load_state_dict(checkpoint["net"])
-    optimizer.load_state_dict(checkpoint["optimizer"])
-    for x, y in loader:
-        F.cross_entropy(net(x.cuda()), y.cuda()).backward()
-        optimizer.step()
-
-
-def resume_listed(path, loader):
-    net = nn.Sequential(*[nn.Linear(4, 4) for width in WIDTHS if width], nn.Linear(4, len(WIDTHS))).cuda()
     optimizer = torch.optim.Adam(net.parameters())
     checkpoint = torch.load(path)  # maybe: GPU403
     net.load_state_dict(checkpoint["net"])

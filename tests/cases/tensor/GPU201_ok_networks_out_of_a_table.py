@@ -1,4 +1,4 @@
-"""Networks out of a table that are trained, or whose features go on with their graph."""
+"""Networks out of a table, one of which is trained."""
 
 import torch
 
@@ -10,7 +10,3 @@ def step(models, scan, target, criterion, optimizer):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-
-
-def features(models, scan):
-    return models["encoder"](scan.cuda())

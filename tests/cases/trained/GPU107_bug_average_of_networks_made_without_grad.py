@@ -2,8 +2,6 @@
 
 import copy
 
-import torch
-
 
 def train(build, phases_of, batches, beta=0.999):
     net = build().train().requires_grad_(False).cuda()

@@ -1,6 +1,5 @@
-"""Helpers that average weights in a copy whose parameters still require grad, some of them or from some day on."""
+"""Helpers that average weights in a copy whose parameters still require grad."""
 
-import copy
 from copy import deepcopy
 
 import torch
@@ -21,43 +20,10 @@ class Slow:
             mine.lerp_(theirs, 1 - self.decay)
 
 
-class HalfFrozen:
-    def __init__(self, model):
-        self.net = deepcopy(model).eval()
-        for name, p in self.net.named_parameters():
-            if "head" not in name:
-                p.requires_grad = False
-
-
-class Thawed:
-    def __init__(self, model):
-        self.net = deepcopy(model).eval()
-        for p in self.net.parameters():
-            p.requires_grad = False
-
-    def tune(self):
-        for p in self.net.parameters():
-            p.requires_grad = True
-
-
 def validate(slow: Slow, loader):
     right = 0
     for x, y in loader:
         right += (slow.model(x.cuda()).argmax(1).cpu() == y).sum().item()  # expect: GPU201
-    return right
-
-
-def validate_half(half: HalfFrozen, loader):
-    right = 0
-    for x, y in loader:
-        right += (half.net(x.cuda()).argmax(1).cpu() == y).sum().item()  # expect: GPU201
-    return right
-
-
-def validate_thawed(thawed: Thawed, loader):
-    right = 0
-    for x, y in loader:
-        right += (thawed.net(x.cuda()).argmax(1).cpu() == y).sum().item()  # expect: GPU201
     return right
 
 
@@ -74,4 +40,3 @@ class Trainer:
         for x, y in self.loader:
             total += (self.ema.module(x.cuda()).argmax(1).cpu() == y).sum().item()  # expect: GPU201
         return total
-

@@ -66,11 +66,6 @@ class LogMel(nn.Module):
         return self.inner(sound).clamp(min=1e-5).log()
 
 
-class Smooth(nn.Sequential):
-    def __init__(self, rounds):
-        super().__init__(*[nn.AvgPool1d(3, 1, 1) for _ in range(rounds)], nn.Tanh())
-
-
 class Features(nn.Module):
     """Made of nothing but such modules."""
 

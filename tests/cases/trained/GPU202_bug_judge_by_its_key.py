@@ -82,17 +82,3 @@ def in_one_wrapper(loader):
         loss = F.softplus(-nets["judge"](made)).mean()  # expect: GPU202
         loss.backward()
         optimizer.step("maker")
-
-
-def all_at_once(loader):
-    nets = {"maker": convolutions(64, 3), "judge": convolutions(3, 1)}
-    for net in nets.values():
-        net.cuda()
-    optims = {name: torch.optim.Adam(net.parameters()) for name, net in nets.items()}
-    for noise in loader:
-        for one in optims.values():
-            one.zero_grad()
-        loss = F.softplus(-nets["judge"](nets["maker"](noise.cuda()))).mean()  # trains both
-        loss.backward()
-        for one in optims.values():
-            one.step()

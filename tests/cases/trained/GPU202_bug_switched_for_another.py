@@ -2,7 +2,6 @@
 
 import torch
 import torch.nn.functional as F
-from torch import nn
 from torchvision.models import resnet50, resnet101, vgg16
 
 

@@ -42,17 +42,3 @@ class Clipped:
 
     def remember(self):
         self.before.load_state_dict(self.policy.state_dict())
-
-
-class Averaged:
-    def __init__(self, n, m):
-        self.net, self.mean = Policy(n, m).cuda(), Policy(n, m).cuda()
-        self.opt = optim.Adam(self.net.parameters())
-
-    def train(self, seen):
-        wanted, _ = self.mean(seen)  # expect: GPU202
-        given, _ = self.net(seen)
-        loss = F.mse_loss(given, wanted)
-        self.opt.zero_grad()
-        loss.backward()
-        self.opt.step()

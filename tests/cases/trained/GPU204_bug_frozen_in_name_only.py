@@ -17,19 +17,6 @@ class Perceptual(nn.Module):
         return F.l1_loss(self.trunk(made), wanted)
 
 
-class Transfer(nn.Module):
-    def __init__(self, classes):
-        super().__init__()
-        blocks = list(models.resnet50(weights="DEFAULT").children())[:-1]
-        for block in blocks:
-            block.requires_grad = False  # expect: GPU204
-        self.body = nn.Sequential(*blocks)
-        self.head = nn.Linear(2048, classes)
-
-    def forward(self, pictures):
-        return self.head(self.body(pictures).flatten(1))
-
-
 def frozen_layers(classes):
     net = models.resnet18(weights="DEFAULT")
     for name, child in net.named_children():
@@ -45,14 +32,6 @@ def frozen_parameters(classes):
         p.require_grad = False  # expect: GPU204
     net.fc = nn.Linear(512, classes)
     return net
-
-
-def train(net, loader):
-    optimizer = torch.optim.Adam(net.parameters())
-    for pictures, labels in loader:
-        optimizer.zero_grad()
-        F.cross_entropy(net(pictures.cuda()), labels.cuda()).backward()
-        optimizer.step()
 
 
 def freeze_all_but_the_head(model):
