@@ -1,4 +1,4 @@
-"""The same programs where somebody uses the gradients of the weights, or where none are made."""
+"""Programs that want the gradient of what a network is given, where somebody uses those of the weights as well."""
 
 import torch
 import torch.nn.functional as F
@@ -45,30 +45,6 @@ def in_parts(loader, steps=4):
             optimizer.zero_grad()
 
 
-def by_name(loader):
-    net = resnet50(weights="DEFAULT").cuda().eval()
-    for x, y in loader:
-        x = x.cuda().requires_grad_(True)
-        (step,) = torch.autograd.grad(F.cross_entropy(net(x), y.cuda()), x)
-        yield x + step.sign()
-
-
-def by_its_inputs(loader):
-    net = resnet50(weights="DEFAULT").cuda().eval()
-    for x, y in loader:
-        x = x.cuda().requires_grad_(True)
-        F.cross_entropy(net(x), y.cuda()).backward(inputs=[x])
-        yield x + x.grad.sign()
-
-
-def frozen(loader):
-    net = resnet50(weights="DEFAULT").cuda().eval().requires_grad_(False)
-    for x, y in loader:
-        x = x.cuda().requires_grad_(True)
-        F.cross_entropy(net(x), y.cuda()).backward()
-        yield x + x.grad.sign()
-
-
 def read(loader):
     """How much each weight matters, and each picture."""
     net = resnet50(weights="DEFAULT").cuda()
@@ -81,14 +57,6 @@ def read(loader):
             total[name] = total.get(name, 0) + weight.grad**2
         print(x.grad.norm())
     return total
-
-
-def made_of_what_is_asked_for(loader, net: nn.Module):
-    net.cuda().eval()
-    for x, _ in loader:
-        shown = x.cuda().requires_grad_()
-        both = net(shown) * net(shown.flip(-1))
-        yield torch.autograd.grad(both.sum(), [shown])[0]
 
 
 def stepped_by_another(loader, net: nn.Module, optimizer):
