@@ -440,11 +440,7 @@ class Evaluator:
             # `self.init_embed_(x)`: an object stays what it is
             stays = isinstance(changed.ref, Class) or changed.kind in ("library", "module")
             return changed if stays else self.value_of(definition.value, frame)
-        if kind in ("function", "class"):
-            return self.names.named(frame.function.file.by_node.get(definition.node))
-        if kind == "import":
-            return self.names.named(self.program.imported(frame.function.file, definition.value))
-        return UNKNOWN
+        return self.names.named(self.program.bound_by(frame.function.file, definition))
 
     def _unpacked(self, value: Value, index: Any, definition: Definition, frame: Frame) -> Value:
         """The part of a value that one of several names is given: of what a network gives that nobody sees, perhaps one without a graph."""
