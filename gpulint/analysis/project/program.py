@@ -198,6 +198,10 @@ class Program:
                 found += [base for base in self.bases(one) if base not in found]
         return tuple(found)
 
+    def library_bases(self, cls: Any) -> list[str]:
+        """The names of what a class derives from that is none of the project's; empty also of what is no class of the project."""
+        return [one for one in (self.lineage(cls) if isinstance(cls, Class) else ()) if isinstance(one, str)]
+
     @remembering(None)
     def method(self, cls: Any, name: str) -> Function | None:
         """The method that an object of a class has by a name; None also of what is no class of the project."""
