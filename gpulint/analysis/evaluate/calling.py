@@ -656,8 +656,10 @@ class Calling:
                 yield self._evaluator.element(self._evaluator.value_of(one.value, frame))
         for call in flow.calls_on({key}, *_STORING, *_EXTENDING):
             name = last_name(call.func)
-            given = self._first(call, frame, _STORING.get(name, 0))
-            yield self._evaluator.element(given) if name in _EXTENDING else given
+            position = _STORING.get(name, 0)
+            for given in call.args[position : position + 1]:
+                value = self._evaluator.value_of(given, frame)
+                yield self._evaluator.element(value) if name in _EXTENDING else value
 
     def _may_be(self, key: ast.expr | None, frame: Frame, wanted: str | None) -> bool:
         """Whether a key may be the one that is asked for: all but another text."""

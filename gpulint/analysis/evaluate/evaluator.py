@@ -91,7 +91,6 @@ class Evaluator:
         self._below: dict[Function, int] = {}
         self._callers: dict[Function, tuple[CallSite, ...]] = {}
         self._asking: dict[Function, int] = {}  # whose callers are looked for, and how deep
-        self._returned: dict[Frame, Value] = {}
         self._running: dict[tuple[Any, Frame], int] = {}
         self._reached_back = _NEVER
         self._heads: set[int] = set()  # of what runs, what something has reached back to
@@ -323,9 +322,7 @@ class Evaluator:
             if len(found) >= MOST_CALLERS:
                 break
             frame = self.root(caller)
-            if caller is function:
-                continue
-            certain = self._runs(call, frame, function)
+            certain = self._runs(call, frame, function) if caller is not function else None
             if certain is not None and self.is_dead(call, frame):
                 self.never.add(function)
             elif certain is not None:
@@ -451,9 +448,9 @@ class Evaluator:
 
     def returned(self, frame: Frame) -> Value:
         """What a function gives back: what its returns that are reached give, or what it yields."""
-        return self._once(self._returned, frame, frame, self._given_back)
+        return self._once(frame.memo, Evaluator.returned, frame, self._given_back)
 
-    def _given_back(self, key: Frame, frame: Frame) -> Value:
+    def _given_back(self, key: Any, frame: Frame) -> Value:
         flow = frame.flow
         if flow.yields:
             given = [self.value_of(one.value, frame) for one in flow.yields if one.value is not None]

@@ -507,10 +507,9 @@ class _Binder:
 
     def under(self, owner: Any, name: str, statements: list[ast.stmt], facts: list[Fact]) -> None:
         """An arm in which conditions are known."""
-        for fact in facts if self.env is not None else ():
-            text, wanted = fact
+        for text, wanted in facts if self.env is not None else ():
             for key in self.given_under.get((text, not wanted), ()):
-                self.env.keys[key] = (Known(self.env.get(key), frozenset((fact,))),)  # type: ignore[union-attr]
+                self.env.keys[key] = (Known(self.env.get(key), frozenset({(text, wanted)})),)  # type: ignore[union-attr]
         known = len(self.facts)
         self.facts += facts
         self.arm(owner, name, statements)
