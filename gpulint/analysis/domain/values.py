@@ -145,11 +145,8 @@ def in_text_order(origins: Iterable[Any]) -> list[Any]:
 
 def _place(origin: Any) -> tuple[str, list[tuple[int, int]]]:
     node, frame = origin
-    path, nodes = (
-        ("", [node])
-        if frame is None
-        else (frame.function.file.path, [one for one, _ in frame.leading_to(node)])
-    )
+    path = frame.function.file.path if frame is not None else ""
+    nodes = [one for one, _ in frame.leading_to(node)] if frame is not None else [node]
     return path, [(getattr(one, "lineno", 0), getattr(one, "col_offset", 0)) for one in nodes]
 
 
@@ -198,7 +195,7 @@ def _joined_parts(a: Value, b: Value) -> tuple[Any, ...] | None:
         found = dict(a.parts or ())
         found |= {key: join((found.get(key, BOTTOM), value)) for key, value in b.parts or ()}
         return tuple(found.items())
-    if a.parts is None or b.parts is None:
+    if a.kind != "tuple" or a.parts is None or b.parts is None:
         return None
     # what only one of them has stays what it is there
     return tuple(map(join, zip_longest(a.parts, b.parts, fillvalue=BOTTOM)))

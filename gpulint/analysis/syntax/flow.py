@@ -706,10 +706,11 @@ class _Binder:
         return {name: self.env.keys.get(name) for name in names} if self.env is not None else {}
 
     def restore(self, kept: dict[str, Reaching | None]) -> None:
-        for name, before in kept.items() if self.env is not None else ():
-            self.env.keys.pop(name, None)  # type: ignore[union-attr]
+        keys = self.env.keys if self.env is not None else {}
+        for name, before in kept.items():
+            keys.pop(name, None)
             if before is not None:
-                self.env.keys[name] = before  # type: ignore[union-attr]
+                keys[name] = before
 
 
 _STATEMENTS: dict[type, Any] = {
