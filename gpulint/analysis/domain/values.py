@@ -127,6 +127,12 @@ NONE: Final = Value("none", const=None)
 NUMBER: Final = Value("number", device="host", size="scalar")
 TEXT: Final = Value("text")
 
+
+def listed(element: Value, origins: frozenset[Any]) -> Value:
+    """A list of what all are like one: it has their graph."""
+    return Value("list", element.graph, origins=origins, receiver=element)
+
+
 # Kinds that say more than others, where ways differ: what may be None is what it is else.
 _LEAST: Final = "bottom none unknown number text context library".split()
 
@@ -139,11 +145,9 @@ def in_text_order(origins: Iterable[Any]) -> list[Any]:
 
 def _place(origin: Any) -> tuple[str, list[tuple[int, int]]]:
     node, frame = origin
-    path, at = frame.function.file.path if frame is not None else "", []
-    while node is not None:
-        at.append((getattr(node, "lineno", 0), getattr(node, "col_offset", 0)))
-        node, frame = (frame.call, frame.caller) if frame is not None else (None, None)
-    return path, at
+    path = frame.function.file.path if frame is not None else ""
+    nodes = [one for one, _ in frame.leading_to(node)] if frame is not None else [node]
+    return path, [(getattr(one, "lineno", 0), getattr(one, "col_offset", 0)) for one in nodes]
 
 
 def join(values: Iterable[Value]) -> Value:
@@ -187,15 +191,14 @@ def _others(first: Value, second: Value) -> tuple[Any, ...]:
 
 
 def _joined_parts(a: Value, b: Value) -> tuple[Any, ...] | None:
-    if a.parts is None or b.parts is None:
-        return a.parts or b.parts if a.kind in ("dict", "list") else None
-    if a.kind == "tuple":  # what only one of them has stays what it is there
-        return tuple(map(join, zip_longest(a.parts, b.parts, fillvalue=BOTTOM)))
     if a.kind == "dict":
-        found = dict(a.parts)
-        found |= {key: join((found.get(key, BOTTOM), value)) for key, value in b.parts}
+        found = dict(a.parts or ())
+        found |= {key: join((found.get(key, BOTTOM), value)) for key, value in b.parts or ()}
         return tuple(found.items())
-    return None
+    if a.kind != "tuple" or a.parts is None or b.parts is None:
+        return None
+    # what only one of them has stays what it is there
+    return tuple(map(join, zip_longest(a.parts, b.parts, fillvalue=BOTTOM)))
 
 
 def _says(value: Value) -> int:

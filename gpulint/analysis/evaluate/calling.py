@@ -20,16 +20,17 @@ from gpulint.analysis.domain.values import (
     Value,
     in_text_order,
     join,
+    listed,
 )
 from gpulint.analysis.evaluate.frames import Evaluating, Frame, parameter_for
 from gpulint.analysis.evaluate.names import CALLERS_ASKED, goes_backward
 from gpulint.analysis.models.table import Row
 from gpulint.analysis.project.file import Class, File, Function, methods_naming
-from gpulint.analysis.syntax.nodes import argument, arguments, key_of, keyword
+from gpulint.analysis.syntax.nodes import argument, arguments, key_of, keyword, last_name
 from gpulint.analysis.syntax.remembering import remembering
 
 _STORING = {"append": 0, "add": 0, "appendleft": 0, "insert": 1, "setdefault": 1}
-_EXTENDING = frozenset({"extend", "update", "extendleft"})
+_EXTENDING = ("extend", "update", "extendleft")
 # Kinds whose methods the table knows as they are.
 _TABLED = frozenset(
     "optimizer scheduler scaler accelerator logger clock list dict set state array text".split()
@@ -42,7 +43,6 @@ class Calling:
     def __init__(self, evaluator: Evaluating) -> None:
         self._evaluator = evaluator
         self.answers: dict[Any, Any] = {}
-        self._defaults: dict[File, dict[str, Device]] = {}
 
     def call(self, node: ast.Call, frame: Frame) -> Value:
         """What a call gives."""
@@ -92,11 +92,9 @@ class Calling:
         if "contextmanager" in function.decorators:
             return self._managed(function)
         inner = self._evaluator.enter(function, node, frame, receiver)
-        if inner is None:
-            inner = self._evaluator.root(function)
-            if inner.function is frame.function:
-                return UNKNOWN.assuming(Assumption(f"`{function.name}` calls itself", node))
-        found = self._evaluator.returned(inner)
+        if inner is None and function is frame.function:
+            return UNKNOWN.assuming(Assumption(f"`{function.name}` calls itself", node))
+        found = self._evaluator.returned(inner or self._evaluator.root(function))
         if not found.graph and found.kind in ("tensor", "unknown"):
             # what a tensor in sight is given to may have a graph of its own
             known = found.kind == "tensor" and not found.assumptions
@@ -114,11 +112,10 @@ class Calling:
 
     def _made(self, cls: Class, node: ast.Call, frame: Frame) -> Value:
         found = self._evaluator.instance(cls).but(origins=frozenset({(node, frame)}))
-        for one in self._evaluator.program.lineage(cls):
-            if isinstance(one, str) and "." in one:
-                row = self._evaluator.table.function(one)
-                if row is not None and row.gives in ("optimizer", "loader", "scheduler"):
-                    return found.but(kind=row.gives)
+        for one in self._evaluator.program.library_bases(cls):
+            row = self._evaluator.table.function(one) if "." in one else None
+            if row is not None and row.gives in ("optimizer", "loader", "scheduler"):
+                return found.but(kind=row.gives)
         return found
 
     def forward(self, target: Value, node: Any, frame: Frame) -> Value:
@@ -126,15 +123,13 @@ class Calling:
         site = frozenset({(node, frame)})
         method_of = self._evaluator.method
         method = method_of(target.ref, "forward") or method_of(target.ref, "__call__")
+        given, row = self.all_given(node, frame), self.made_by(target)
         if method is not None and isinstance(node, ast.Call):
             found = self.project(method, node, frame, target)
             if found.graph is Graph.LIVE and found.kind == "tensor":
-                given = self.all_given(node, frame)
                 return found.but(origins=site | given.origins if given.graph else site)
             if found.is_known:
                 return found
-        row = self.made_by(target)
-        given = self.all_given(node, frame)
         if row is not None and row.weights == "none":
             reduces = all(not isinstance(made, ast.Call) or _reduction(made) for made, _ in target.origins)
             size: Size = "scalar" if row.size == "loss" and reduces else given.size
@@ -150,13 +145,9 @@ class Calling:
 
     def made_by(self, target: Value) -> Row | None:
         """The row of the library's constructor that made a network, where one did: of several, one with weights before one without."""
-        rows = []
-        for call, frame in target.calls:
-            full = self._evaluator.value_of(call.func, frame).full_name
-            if full:
-                rows.append((call.lineno, call.col_offset, self._evaluator.table.function(full)))
-        rows.sort(key=lambda one: (one[2] is not None and one[2].weights == "none", *one[:2]))
-        return rows[0][2] if rows else None
+        names = (self._evaluator.value_of(call.func, frame).full_name for call, frame in target.calls)
+        rows = [self._evaluator.table.function(full) for full in names if full]
+        return min(rows, key=lambda row: row is not None and row.weights == "none", default=None)
 
     # -- methods
 
@@ -174,14 +165,13 @@ class Calling:
             return self._of_module(base, name, node, frame)
         if kind == "class" and name == "apply" and self._is_operation(base.ref):
             return self.all_given(node, frame).but(kind="tensor", const=UNSET, parts=None, size="batch")
-        if kind == "library" and isinstance(base.ref, str):
+        if base.full_name:
             row = self._evaluator.table.own("class.methods", name)
-            if row is not None and base.ref.rpartition(".")[2][:1].isupper():
-                where = self.given(node, "device", frame)
-                device: Device = self._named_device(where, node) if where is not None else "?"
-                made = Value("module", origins=frozenset({(node, frame)}), device=device)
-                return made if not _is_tool(base.ref) else UNKNOWN
-            return None
+            if row is None or not base.full_name.rpartition(".")[2][:1].isupper():
+                return None
+            device = self._placed(row, node, frame, UNKNOWN)
+            made = Value("module", origins=frozenset({(node, frame)}), device=device)
+            return made if not _is_tool(base.full_name) else UNKNOWN
         if kind in _TABLED:
             row = self._evaluator.table.method(kind, name)
             if row is None:
@@ -201,8 +191,7 @@ class Calling:
 
     def _is_operation(self, cls: Any) -> bool:
         """Whether a class is an operation that says itself how it is differentiated: `autograd.Function`."""
-        bases = self._evaluator.program.lineage(cls) if isinstance(cls, Class) else ()
-        return any(isinstance(one, str) and one.endswith("autograd.Function") for one in bases)
+        return any(one.endswith("autograd.Function") for one in self._evaluator.program.library_bases(cls))
 
     def _as_tensor(self, base: Value, name: str, row: Row, node: ast.Call, frame: Frame) -> Value | None:
         """A method of tensors on what is not seen: a cut is one whatever it is of."""
@@ -228,8 +217,6 @@ class Calling:
             return base
         if row.gives in _CONSTANT:
             return _CONSTANT[row.gives]
-        if row.gives == "handle":
-            return Value("handle")
         if row.does == "requires grad":
             off = node.args and self._evaluator.value_of(node.args[0], frame).const is False
             if off or name != "requires_grad_":
@@ -263,7 +250,7 @@ class Calling:
         if row.device in ("keyword", "like"):
             where = self.given(node, "device", frame)
             if where is not None:
-                return self._named_device(where, node)
+                return self._named_device(where)
             return "host" if row.device == "keyword" else base.device
         return row.device if row.device in ("host", "cuda") else base.device  # type: ignore[return-value]
 
@@ -281,9 +268,9 @@ class Calling:
 
     def device_of(self, node: Any, frame: Frame) -> Device:
         """The place that an expression names."""
-        return self._named_device(self._evaluator.value_of(node, frame), node)
+        return self._named_device(self._evaluator.value_of(node, frame))
 
-    def _named_device(self, value: Value, node: Any) -> Device:
+    def _named_device(self, value: Value) -> Device:
         if isinstance(value.const, str) and value.kind in ("text", "device"):
             on_gpu = value.const.startswith(("cuda", "torch.cuda"))
             return "host" if value.const == "cpu" else "cuda" if on_gpu else "?"
@@ -301,16 +288,16 @@ class Calling:
                     return TEXT.but(device=where)
         return None
 
+    @remembering({})
     def _options(self, file: File) -> dict[str, Device]:
         """The devices that options of the command line have by default, by their names."""
-        if file not in self._defaults:
-            found = self._defaults[file] = {}
-            for function, call in file.calls_named("add_argument"):
-                spelled, default = call.args[-1] if call.args else None, keyword(call, "default")
-                if default is not None and isinstance(spelled, ast.Constant):
-                    where = self.device_of(default, self._evaluator.root(function))
-                    found.setdefault(str(spelled.value).lstrip("-").replace("-", "_"), where)
-        return self._defaults[file]
+        found: dict[str, Device] = {}
+        for function, call in file.calls_named("add_argument"):
+            spelled, default = call.args[-1] if call.args else None, keyword(call, "default")
+            if default is not None and isinstance(spelled, ast.Constant):
+                where = self.device_of(default, self._evaluator.root(function))
+                found.setdefault(str(spelled.value).lstrip("-").replace("-", "_"), where)
+        return found
 
     def _of_module(self, base: Value, name: str, node: ast.Call, frame: Frame) -> Value | None:
         row = self._evaluator.table.own("module", name)
@@ -364,7 +351,7 @@ class Calling:
         if isinstance(where, ast.Lambda) and where.args.args and isinstance(where.body, ast.Name):
             return "host" if where.body.id == where.args.args[0].arg else "?"  # the storage as it was read
         given = self.given(node, "map_location", frame, 1)
-        return self._named_device(given, node) if given is not None else "?"
+        return self._named_device(given) if given is not None else "?"
 
     def given(self, call: ast.Call, name: str, frame: Frame, position: int | None = None) -> Value | None:
         """What a call gives an argument, by name, by position, or in stars, which may hold what callers give; None where it gives none."""
@@ -401,11 +388,9 @@ class Calling:
 
     def _gives_fresh(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         wanted = self.given(node, "requires_grad", frame)
+        made = Value("tensor", device=self._placed(row, node, frame, UNKNOWN))
         live = wanted is not None and wanted.const is True
-        device = self._placed(row, node, frame, UNKNOWN)
-        if not live:
-            return Value("tensor", device=device)
-        return Value("tensor", Graph.LIVE, device, origins=frozenset({(node, frame)}))
+        return made.but(graph=Graph.LIVE, origins=frozenset({(node, frame)})) if live else made
 
     def _gives_gradients(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         """`torch.autograd.grad`: with a graph of their own where they are to be differentiated again."""
@@ -418,25 +403,22 @@ class Calling:
         return begun_by(base)
 
     def _gives_device(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
-        if not node.args and row.device == "cuda":
-            return Value("device", device="cuda")
-        named = self._evaluator.value_of(node.args[0], frame) if node.args else UNKNOWN
-        return Value("device", device=self._named_device(named, node), const=named.const)
+        named = self._first(node, frame)
+        device = "cuda" if not node.args and row.device == "cuda" else self._named_device(named)
+        return Value("device", device=device, const=named.const)
 
     def _gives_context(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         given = argument(node, 0, "mode")
         const = self._evaluator.value_of(given, frame).const if given is not None else UNSET
         if row.mode == "argument":
             return Value("context", ref="argument", const=const)
-        if row.mode == "off" and const is False:
-            return Value("context", ref="on")
-        return Value("context", ref=row.mode)
+        return Value("context", ref="on" if row.mode == "off" and const is False else row.mode)
 
     def _gives_receiver(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         return base
 
     def _gives_argument(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
-        return self._evaluator.value_of(node.args[0], frame).without_const if node.args else UNKNOWN
+        return self._first(node, frame).without_const
 
     def _gives_arguments(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         if len(node.args) == 1:
@@ -444,10 +426,7 @@ class Calling:
         return Value("tuple", parts=tuple(self._evaluator.value_of(one, frame) for one in node.args))
 
     def _gives_copy(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
-        if not node.args:
-            return UNKNOWN
-        value = self._evaluator.value_of(node.args[0], frame)
-        return value.but(origins=frozenset({(node, frame)}), const=UNSET)
+        return self._first(node, frame).but(origins=frozenset({(node, frame)}), const=UNSET)
 
     def _gives_container(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         if not node.args:
@@ -477,12 +456,15 @@ class Calling:
         value = self._evaluator.value_of(things, frame)
         if value.kind in ("loader", "unknown", "modules", "parameters", "dict", "module"):
             return value
-        element = self._evaluator.element(value)
-        return Value("list", origins=frozenset({(node, frame)}), receiver=element, graph=element.graph)
+        return listed(self._evaluator.element(value), frozenset({(node, frame)}))
+
+    def _first(self, node: ast.Call, frame: Frame, position: int = 0) -> Value:
+        """What a call is given first, or at another position."""
+        given = node.args[position : position + 1]
+        return self._evaluator.value_of(given[0], frame) if given else UNKNOWN
 
     def _gives_empty_dict(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
-        made = self._evaluator.value_of(node.args[0], frame) if node.args else UNKNOWN
-        origins, entry = frozenset({(node, frame)}), None
+        made, origins, entry = self._first(node, frame), frozenset({(node, frame)}), None
         if made.kind == "class" and isinstance(made.ref, Class):  # `defaultdict(Meter)`
             entry = self._evaluator.instance(made.ref).but(origins=origins)
         return Value("dict", origins=origins, receiver=entry)
@@ -495,12 +477,11 @@ class Calling:
         return Value("class", ref=Class(made, frame.function.file, None))
 
     def _gives_sum(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
-        summed = self._evaluator.value_of(node.args[0], frame) if node.args else None
-        return self._evaluator.element(summed).without_const if summed is not None else NUMBER
+        return self._evaluator.element(self._first(node, frame)).without_const if node.args else NUMBER
 
     def _gives_element(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         if isinstance(node.func, ast.Attribute):
-            index = self._evaluator.value_of(node.args[0], frame).const if node.args else None
+            index = self._first(node, frame).const
             return self._evaluator.element(base, index if isinstance(index, (int, str)) else None)
         values = [self._evaluator.value_of(one, frame) for one in node.args]
         of_first = values and (len(values) == 1 or values[1].kind == "none")
@@ -509,8 +490,7 @@ class Calling:
     def _gives_elements(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         if base.kind == "dict" and base.parts:
             return Value("list", receiver=self._evaluator.any_entry(base), origins=base.origins)
-        element = self._evaluator.element(base)
-        return Value("list", receiver=element, origins=base.origins, graph=element.graph)
+        return listed(self._evaluator.element(base), base.origins)
 
     def _gives_pairs(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         inner = self._gives_elements(row, base, node, frame)
@@ -523,8 +503,8 @@ class Calling:
         return Value("list", receiver=Value("tuple", parts=parts))
 
     def _gives_enumerate(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
-        first = self._evaluator.value_of(node.args[0], frame) if node.args else UNKNOWN
-        return Value("list", receiver=Value("tuple", parts=(NUMBER, self._evaluator.element(first))))
+        element = self._evaluator.element(self._first(node, frame))
+        return Value("list", receiver=Value("tuple", parts=(NUMBER, element)))
 
     def _gives_module_and_transform(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         parts = (Value("module", origins=frozenset({(node, frame)})), UNKNOWN, UNKNOWN)
@@ -532,9 +512,7 @@ class Calling:
 
     def _gives_called(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         """`checkpoint(function, *args)`."""
-        if not node.args:
-            return UNKNOWN
-        target = self._evaluator.value_of(node.args[0], frame)
+        target = self._first(node, frame)
         runs = target.kind == "module"
         return self.forward(target, node, frame) if runs else Value("tensor", graph=Graph.MAY)
 
@@ -543,13 +521,11 @@ class Calling:
         function = node.args[0] if node.args else None
         if not isinstance(function, ast.Lambda):
             return UNKNOWN
-        element = self._evaluator.value_of(function.body, frame)
-        return Value("list", receiver=element, origins=frozenset({(node, frame)}), graph=element.graph)
+        return listed(self._evaluator.value_of(function.body, frame), frozenset({(node, frame)}))
 
     def _gives_part(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         """`getattr(net, name)`: what has a name that is worked out; of a network a part of it, as long as it is called."""
-        whole = self._evaluator.value_of(node.args[0], frame) if node.args else UNKNOWN
-        name = self._evaluator.value_of(node.args[1], frame).const if len(node.args) > 1 else UNSET
+        whole, name = self._first(node, frame), self._first(node, frame, 1).const
         if isinstance(name, str):
             return self._evaluator.attribute(whole, name, node, frame)
         return Value("module", origins=whole.origins) if whole.kind == "module" else UNKNOWN
@@ -592,8 +568,7 @@ class Calling:
 
     def _each_given(self, node: Any, frame: Frame) -> list[Value]:
         given = arguments(node) if isinstance(node, ast.Call) else ()
-        several = (one.value if isinstance(one, ast.Starred) else one for one in given)
-        return [self._flat(self._evaluator.value_of(one, frame)) for one in several]
+        return [self._flat(self._evaluator.value_of(one, frame)) for one in given]
 
     def _flat(self, value: Value) -> Value:
         """A value, or what is in it where it is a list of values."""
@@ -679,25 +654,19 @@ class Calling:
         for one in flow.definitions.get(key, ()):
             if one.kind == "augmented":
                 yield self._evaluator.element(self._evaluator.value_of(one.value, frame))
-        for use in flow.uses.get(key, ()):
-            above = flow.parents.get(use)
-            if not isinstance(above, ast.Attribute):
-                continue
-            call = flow.parents.get(above)
-            if not isinstance(call, ast.Call) or call.func is not above:
-                continue
-            position = _STORING.get(above.attr)
-            if position is not None and position < len(call.args):
-                yield self._evaluator.value_of(call.args[position], frame)
-            elif above.attr in _EXTENDING and call.args:
-                yield self._evaluator.element(self._evaluator.value_of(call.args[0], frame))
+        for call in flow.calls_on({key}, *_STORING, *_EXTENDING):
+            name = last_name(call.func)
+            position = _STORING.get(name, 0)
+            for given in call.args[position : position + 1]:
+                value = self._evaluator.value_of(given, frame)
+                yield self._evaluator.element(value) if name in _EXTENDING else value
 
     def _may_be(self, key: ast.expr | None, frame: Frame, wanted: str | None) -> bool:
         """Whether a key may be the one that is asked for: all but another text."""
         known = self._evaluator.value_of(key, frame).const if wanted is not None and key is not None else None
         return not isinstance(known, str) or known == wanted
 
-    def entered_context(self, value: Value, node: Any, frame: Frame) -> Value:
+    def entered_context(self, value: Value) -> Value:
         """What `with … as x` binds."""
         method = self._evaluator.method(value.ref, "__enter__") if value.kind == "object" else None
         if method is not None:
@@ -755,11 +724,12 @@ def _texts(node: Any) -> list[str]:
 _BY_GIVEN = frozenset("tensor/pair/pair or one/receiver/gradients/text/element/elements/pairs".split("/"))
 _CONSTANT: dict[str, Value] = {
     "number": NUMBER, "numbers": Value("list", receiver=NUMBER), "none": NONE, "array": Value("array", device="host"),
+    "handle": Value("handle"),
 }  # fmt: skip
 # What is known by where it is made.
 _MADE: dict[str, Value] = {
     "trainer": UNKNOWN, "settings": UNKNOWN, "unknown": UNKNOWN, "empty list": Value("list"), "dict": Value("dict", receiver=UNKNOWN),
     "parameter": Value("parameter", graph=Graph.LIVE), "loader": Value("loader", device="host"), "module": Value("module"),
     "optimizer": Value("optimizer"), "scheduler": Value("scheduler"), "scaler": Value("scaler"), "accelerator": Value("accelerator"),
-    "handle": Value("handle"), "logger": Value("logger"), "clock": Value("clock"), "loaded": Value("loaded"),
+    "logger": Value("logger"), "clock": Value("clock"), "loaded": Value("loaded"),
 }  # fmt: skip

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Literal
 
 from gpulint.analysis.domain.values import PAIR, Value
 from gpulint.analysis.evaluate.calling import gives_pair
-from gpulint.analysis.evaluate.frames import Evaluating, Frame, given_for, parameter_for
+from gpulint.analysis.evaluate.frames import Evaluating, Frame, given_for, parameter_for, settled
 from gpulint.analysis.models.table import Row
 from gpulint.analysis.project.file import Class, Function, methods_naming
 from gpulint.analysis.syntax.flow import ENTRY, Definition
-from gpulint.analysis.syntax.nodes import COMPREHENSIONS, constant_index, key_of
+from gpulint.analysis.syntax.nodes import COMPREHENSIONS, called_on, constant_index, key_of
 
 MOST_STEPS: Final = 600  # places that one value is followed to
 MOST_FOLLOWED: Final = 60_000  # the same of all values of one file
@@ -69,8 +70,7 @@ def consumers_of_definition(
 
 def goes_backward_by(evaluator: Evaluating, function: Function) -> bool:
     """Whether a framework goes backward through what a method gives: Lightning's `training_step`."""
-    bases = evaluator.program.lineage(function.cls) if function.cls is not None else ()
-    names = (one.rpartition(".")[2] for one in bases if isinstance(one, str))
+    names = (one.rpartition(".")[2] for one in evaluator.program.library_bases(function.cls))
     rows = (evaluator.table.own(f"hooks.{one}", function.name) for one in names)
     return any(row is not None and row.does == "backward" for row in rows)
 
@@ -99,11 +99,11 @@ class _Worklist:
 
     def _followed(self) -> list[Use]:
         found, queue, seen = self.found, self.queue, set(self.queue)
-        for at in queue:  # grows while it is gone through
+        for node, frame, path in queue:  # grows while it is gone through
             if len(seen) > MOST_STEPS or self.evaluator.followed > MOST_FOLLOWED:
-                return [*found, Use("too much", at[0], at[1], "", at[2])]
-            known = at[1].memo.get((self.track, at[0], at[2]))
-            onwards, uses = known if known is not None else self.stepped(*at)
+                return [*found, Use("too much", node, frame, "", path)]
+            work = partial(self.stepped, node, frame, path)
+            onwards, uses = settled(self.evaluator, frame, (self.track, node, path), work)
             found += uses
             for one in onwards:
                 if one not in seen:
@@ -116,10 +116,7 @@ class _Worklist:
         self.queue, self.found, self.seen = [], [], set()
         self.step(node, frame, path)
         self.evaluator.followed += 1 + len(self.seen)
-        known = self.queue, self.found
-        if not self.evaluator.is_running:
-            frame.memo[self.track, node, path] = known
-        return known
+        return self.queue, self.found
 
     def push(self, node: Any, frame: Frame, path: Path) -> None:
         at = (node, frame, path)
@@ -127,17 +124,8 @@ class _Worklist:
             self.seen.add(at)
             self.queue.append(at)
 
-    def use(
-        self,
-        role: Role,
-        node: Any,
-        frame: Frame,
-        path: Path,
-        name: str = "",
-        owner: Any = None,
-        row: Row | None = None,
-    ) -> None:
-        self.found.append(Use(role, node, frame, name, path, owner, row))
+    def use(self, role: Role, node: Any, frame: Frame, path: Path, name: str = "", **more: Any) -> None:
+        self.found.append(Use(role, node, frame, name, path, **more))
 
     def step(self, node: Any, frame: Frame, path: Path) -> None:
         if self.evaluator.is_dead(node, frame):
@@ -155,13 +143,21 @@ class _Worklist:
 
     # -- definitions
 
-    def definitions(self, value: Any, frame: Frame, path: Path, kinds: tuple[str, ...]) -> None:
+    def definitions(self, value: Any, frame: Frame, path: Path, kind: str) -> None:
+        if kind == "loop":
+            if not path and self.track == "object":
+                return  # what is in it, not itself
+            path = path if path[:1] == (PARAMETERS,) else path[1:]
         for one in frame.flow.given.get(value, ()):
-            if one.kind not in kinds or (one.kind == "loop" and not path and self.track == "object"):
-                continue  # what is in it, not itself
-            rest = _unpacked(path[1:] if one.kind == "loop" and path[:1] != (PARAMETERS,) else path, one.path)
+            rest = _unpacked(path, one.path) if one.kind == kind else None
             if rest is not None:
                 self.definition(one, frame, rest)
+
+    def parameter(self, name: str, function: Function, frame: Frame, path: Path) -> None:
+        """Go on with a parameter of a function, inside of it."""
+        for one in function.flow.definitions.get(name, ()):
+            if one.kind == "parameter":
+                self.definition(one, frame, path)
 
     def definition(self, definition: Definition, frame: Frame, path: Path) -> None:
         """Go on with the uses of a key that a definition reaches, in closures and other methods too."""
@@ -224,14 +220,12 @@ class _Worklist:
     # -- statements
 
     def assign(self, node: Any, above: Any, frame: Frame, path: Path) -> None:
-        self.definitions(node, frame, path, ("assign",))
-        for store in frame.flow.stores:
-            if store.value is node and key_of(store.target) is None:
-                rest = _unpacked(path, store.path)
-                if rest is not None:
-                    self.store(store.target.value, node, frame, rest, key_of(store.target.value) or "")
-            elif store.value is node:
+        self.definitions(node, frame, path, "assign")
+        for store in (one for one in frame.flow.stores if one.value is node):
+            if key_of(store.target) is not None:
                 self.into(store.target.value, frame, (constant_index(store.target.slice), *path))
+            elif (rest := _unpacked(path, store.path)) is not None:
+                self.store(store.target.value, node, frame, rest)
 
     def augmented(self, node: Any, above: ast.AugAssign, frame: Frame, path: Path) -> None:
         if node is above.target and self.track == "object" and not path:
@@ -245,7 +239,7 @@ class _Worklist:
                 self.definition(one, frame, path)
         target = above.target
         if isinstance(target, ast.Subscript):
-            self.store(target.value, node, frame, path, key_of(target.value) or "")
+            self.store(target.value, node, frame, path)
 
     def give(self, node: Any, above: Any, frame: Frame, path: Path) -> None:
         """A return: to the call that the frame is of, or to all of them."""
@@ -270,10 +264,10 @@ class _Worklist:
             self.use("method", node, frame, path, "for parameters")
         elif not path and self.track == "object":
             self.use("attribute", node, frame, path, "items")
-        self.definitions(node, frame, path, ("loop",))
+        self.definitions(node, frame, path, "loop")
 
     def with_item(self, node: Any, above: Any, frame: Frame, path: Path) -> None:
-        self.definitions(node, frame, path, ("context",))
+        self.definitions(node, frame, path, "context")
 
     # -- expressions
 
@@ -283,7 +277,7 @@ class _Worklist:
     def through(self, node: Any, above: Any, frame: Frame, path: Path) -> None:
         self.push(above, frame, path)
         if isinstance(above, ast.NamedExpr):
-            self.definitions(node, frame, path, ("assign",))
+            self.definitions(node, frame, path, "assign")
 
     def operator(self, node: Any, above: Any, frame: Frame, path: Path) -> None:
         if path and isinstance(self.evaluator.value_of(node, frame).ref, Class):
@@ -372,20 +366,19 @@ class _Worklist:
     # -- methods
 
     def attribute_of(self, node: Any, above: ast.Attribute, frame: Frame, path: Path) -> None:
-        flow = frame.flow
         if isinstance(above.ctx, ast.Store):
             self.use("set", above, frame, path, above.attr)
             return
-        outer = flow.parents.get(above)
-        is_call = isinstance(outer, ast.Call) and outer.func is above
-        if is_call and self.track == "object":
-            self.definitions(outer, frame, path, ("inplace",))  # what it is from then on: the same
+        outer = frame.flow.parents.get(above)
+        call = outer if isinstance(outer, ast.Call) and outer.func is above else None
+        if call is not None and self.track == "object":
+            self.definitions(call, frame, path, "inplace")  # what it is from then on: the same
         if path and path[0] != PARAMETERS:
-            self.of_container(node, above, outer if is_call else None, frame, path)
+            self.of_container(node, above, call, frame, path)
         elif self.track != "object":
-            self.of_tensor(above, outer if is_call else None, frame)
+            self.of_tensor(above, call, frame)
         else:
-            self.of_object(node, above, outer if is_call else None, frame, path)
+            self.of_object(node, above, call, frame, path)
 
     def of_container(self, node: Any, above: ast.Attribute, call: Any, frame: Frame, path: Path) -> None:
         name = above.attr
@@ -417,9 +410,7 @@ class _Worklist:
             self.use("method", call, frame, path, above.attr)
         for method, base in methods:
             inner = self.evaluator.enter(method, call, frame, base) or self.evaluator.root(method)
-            for one in method.flow.definitions.get(method.self_name, ()):
-                if one.kind == "parameter":
-                    self.definition(one, inner, path)
+            self.parameter(method.self_name, method, inner, path)
 
     def of_tensor(self, above: ast.Attribute, call: Any, frame: Frame) -> None:
         table = self.evaluator.table
@@ -440,7 +431,7 @@ class _Worklist:
             return
         row = table.method("tensor", above.attr) or Row()
         if above.attr[-1:] == "_" and row.graph == "keeps" and row.does != "copies into":
-            self.definitions(call, frame, (), ("inplace",))  # what it is from then on has the graph too
+            self.definitions(call, frame, (), "inplace")  # what it is from then on has the graph too
         self.by_row(row, above.value, call, frame, (), above.attr)
 
     def taken_apart(self, name: str, call: Any, frame: Frame) -> bool:
@@ -503,7 +494,7 @@ class _Worklist:
                 if not self.evaluator.methods(base, func.attr):
                     self.use("backward", call, frame, path, func.attr)
                     return
-            if self.into_container(node, call, func, base, frame, path):
+            if self.into_container(call, func, base, frame, path):
                 return
             if path[:1] == (PARAMETERS,) and base.kind == "optimizer":
                 self.use("optimized", call, frame, path, func.attr)
@@ -518,7 +509,7 @@ class _Worklist:
             if is_tensor or of_tensors.does == "copies into":
                 if func.attr[-1:] == "_" and self.track == "graph":
                     # what it is added to has its graph from then on
-                    self.definitions(call, frame, path, ("inplace",))
+                    self.definitions(call, frame, path, "inplace")
                 self.by_row(of_tensors, node, call, frame, path, func.attr)
                 return
             row = self.evaluator.table.own(base.kind, func.attr)
@@ -593,28 +584,19 @@ class _Worklist:
             inner = self.evaluator.root(function)
         star, stars = function.node.args.vararg, function.node.args.kwarg
         path = (ANY, *path) if name in {one.arg for one in (star, stars) if one is not None} else path
-        for one in function.flow.definitions.get(name, ()):
-            if one.kind == "parameter":
-                self.definition(one, inner, path)
+        self.parameter(name, function, inner, path)
 
     def by_row(self, row: Row, node: Any, call: ast.Call, frame: Frame, path: Path, name: str) -> None:
         """What a row of the table makes of the value."""
         does = row.does
         if does == "copies into" and (path[:1] == (PARAMETERS,) or self.track != "graph"):
             self.use("reads", call, frame, path, name, row=row)
-        elif does in ("backward", "differentiates", "step"):
-            # a step is given a closure, or a loss that it goes back through
-            self.use("backward", call, frame, path, name, row=row)
+        elif does in _EVENTS:
+            self.use(_EVENTS[does], call, frame, path, name, row=row)
             if does == "differentiates":
                 self.push(call, frame, (ANY,))
-        elif does in ("optimizes", "saves"):
-            self.use("optimized" if does == "optimizes" else "saved", call, frame, path, name)
-        elif does == "copies":
-            self.use("copied", call, frame, path, name, row=row)
-        elif does in ("loads weights", "loads into optimizer"):
-            self.use("given", call, frame, path, "load_state_dict", row=row)
         elif row.gives in _REARRANGED:
-            self.rearranged(row, node, call, frame, path)
+            self.rearranged(row.gives, node, call, frame, path)
         elif row.reads or (row.does == "takes form" and node in call.args):
             self.use("reads", call, frame, path, name, row=row)
         elif row.gives == "module" and self.track == "graph":
@@ -639,33 +621,31 @@ class _Worklist:
                 self.use("method", call, frame, path, name, row=row)
             self.push(call, frame, ())
 
-    def rearranged(self, row: Row, node: Any, call: ast.Call, frame: Frame, path: Path) -> None:
+    def rearranged(self, gives: str, node: Any, call: ast.Call, frame: Frame, path: Path) -> None:
         """Through functions that give the same things in another order."""
-        gives, position = row.gives, call.args.index(node) if node in call.args else 0
+        position = call.args.index(node) if node in call.args else 0
+        if gives == "mapped":
+            self.mapped(node, call, frame, path)
+            return
+        if gives == "argument" and call.args[:1] != [node]:
+            return
         if gives == "enumerate":
-            self.push(call, frame, (ANY, 1, *path[1:]))
+            path = (ANY, 1, *path[1:])
+        elif gives == "zip" and path[:1] == (PARAMETERS,):
+            path = (ANY, position, *path)
+        elif gives == "zip" and isinstance(node, ast.Starred):
+            path = (path[1] if len(path) > 1 else ANY, ANY, *path[2:])
         elif gives == "zip":
-            if path[:1] == (PARAMETERS,):
-                self.push(call, frame, (ANY, position, *path))
-            elif isinstance(node, ast.Starred):
-                self.push(call, frame, (path[1] if len(path) > 1 else ANY, ANY, *path[2:]))
-            else:
-                self.push(call, frame, (ANY, position, *path[1:]))
+            path = (ANY, position, *path[1:])
         elif gives in ("sum", "element"):
-            self.push(call, frame, path[1:])
+            path = path[1:]
         elif gives == "named":
             own = next((one.arg for one in call.keywords if one.value is node), None)
             pairs = path[:1] == (ANY,) and path[1:2] == (1,)  # `dict([(key, thing), …])`
-            self.push(call, frame, (own, *path) if own else (ANY, *path[2:]) if pairs else path)
-        elif gives == "argument":
-            if call.args and node is call.args[0]:
-                self.push(call, frame, path)
-        elif gives == "arguments":
-            self.push(call, frame, path if len(call.args) == 1 else (position, *path))
-        elif gives == "mapped":
-            self.mapped(node, call, frame, path)
-        else:
-            self.push(call, frame, path)
+            path = (own, *path) if own else (ANY, *path[2:]) if pairs else path
+        elif gives == "arguments" and len(call.args) > 1:
+            path = (position, *path)
+        self.push(call, frame, path)
 
     def mapped(self, node: Any, call: ast.Call, frame: Frame, path: Path) -> None:
         """`map(function, things)`: each of them is given to the function, and what a lambda makes of it is given back."""
@@ -685,7 +665,7 @@ class _Worklist:
     # -- stores
 
     def into_container(
-        self, node: Any, call: ast.Call, func: ast.Attribute, base: Value, frame: Frame, path: Path
+        self, call: ast.Call, func: ast.Attribute, base: Value, frame: Frame, path: Path
     ) -> bool:
         """A method that puts what it is given into a list or dict."""
         kinds = {"state": "dict" if self.track == "storage" else "", "unknown": "list", "parameters": "list"}
@@ -696,13 +676,13 @@ class _Worklist:
         if base.kind == "unknown" and func.attr in ("add", "update", "insert"):
             return False
         inner = path[1:] if row.does == "stores elements" and path != (PARAMETERS,) else path
-        self.store(func.value, node, frame, inner, key_of(func.value) or "", at=call)
+        self.store(func.value, call, frame, inner)
         return True
 
-    def store(self, container: Any, node: Any, frame: Frame, path: Path, name: str, at: Any = None) -> None:
+    def store(self, container: Any, at: Any, frame: Frame, path: Path) -> None:
         """Put into a container: go on with what is taken out of it."""
         value = self.evaluator.value_of(container, frame)
-        self.use("stored", at or node, frame, path, name, owner=(container, value))
+        self.use("stored", at, frame, path, key_of(container) or "", owner=(container, value))
         self.into(container, frame, path if value.kind in ("tensor", "parameter") else (ANY, *path))
 
     def into(self, container: Any, frame: Frame, path: Path) -> None:
@@ -711,25 +691,21 @@ class _Worklist:
             return  # of a function that calls itself
         self.seen.add(("into", container, frame, path))
         flow = frame.flow
-        key = key_of(container)
-        while key is None and isinstance(container, (ast.Subscript, ast.Call)):
-            if isinstance(container, ast.Call):  # `d.setdefault(k, [])`
-                container = container.func
-                if not isinstance(container, ast.Attribute) or container.attr not in ("setdefault", "get"):
-                    return
-            container, path = container.value, (ANY, *path)
-            key = key_of(container)
-        if key is None:
-            return
+        while (key := key_of(container)) is None:
+            # of `d[k]` and `d.setdefault(k, [])`: `d`
+            is_item = isinstance(container, ast.Subscript)
+            container = container.value if is_item else called_on(container, "setdefault", "get")
+            path = (ANY, *path)
+            if container is None:
+                return
         for one in flow.reaching(container):
-            if one is not ENTRY:
-                for use in flow.uses_of(one):
-                    if use is not container:
-                        self.push(use, frame, path)
-                if one.kind == "parameter":
-                    self.back_to_callers(one, frame, path)
-                elif isinstance(container, ast.Name):
-                    self.closures(key, frame, path)
+            for use in flow.uses_of(one):
+                if use is not container:
+                    self.push(use, frame, path)
+            if one.kind == "parameter":
+                self.back_to_callers(one, frame, path)
+            elif one is not ENTRY and isinstance(container, ast.Name):
+                self.closures(key, frame, path)
         own, _, name = key.partition(".")
         if name.isidentifier() and frame.function.cls is not None and own == frame.function.self_name:
             self.attribute(frame.function.cls, name, path, frame)
@@ -791,6 +767,11 @@ def _matches(wanted: Any, index: Any) -> bool:
     return wanted in (ANY, None, index) or index is None or uncounted
 
 
+# What becomes of what a call with an event is given: a step is given a closure, or a loss that it goes back through.
+_EVENTS: dict[str, Role] = {
+    "backward": "backward", "differentiates": "backward", "step": "backward", "optimizes": "optimized", "saves": "saved",
+    "copies": "copied", "loads weights": "given", "loads into optimizer": "given",
+}  # fmt: skip
 _STATEMENTS: dict[type, Role] = {ast.Expr: "dropped", ast.Delete: "deleted"}
 _STEPS: dict[type, Any] = {
     ast.Assign: _Worklist.assign, ast.AnnAssign: _Worklist.assign, ast.AugAssign: _Worklist.augmented, ast.Return: _Worklist.give,

@@ -24,6 +24,7 @@ from gpulint.analysis.domain.values import (
     Graph,
     Value,
     join,
+    listed,
 )
 from gpulint.analysis.evaluate.calling import Calling, begun_by
 from gpulint.analysis.evaluate.consumers import MOST_FOLLOWED, Use, consumers
@@ -90,7 +91,6 @@ class Evaluator:
         self._below: dict[Function, int] = {}
         self._callers: dict[Function, tuple[CallSite, ...]] = {}
         self._asking: dict[Function, int] = {}  # whose callers are looked for, and how deep
-        self._returned: dict[Frame, Value] = {}
         self._running: dict[tuple[Any, Frame], int] = {}
         self._reached_back = _NEVER
         self._heads: set[int] = set()  # of what runs, what something has reached back to
@@ -148,16 +148,13 @@ class Evaluator:
                 frame.memo[node] = found
             return found
         method = self._expressions.get(what)
-        return self._first(frame.memo, node, frame, method) if method is not None else UNKNOWN
+        return self._once(frame.memo, node, frame, method) if method is not None else UNKNOWN
 
     def _once(self, known: dict[Any, Any], key: Any, frame: Frame, work: Any) -> Value:
-        """What `work` gives for a key in a frame, worked out once."""
-        found = known.get(key)
-        return found if found is not None else self._first(known, key, frame, work)
-
-    def _first(self, known: dict[Any, Any], key: Any, frame: Frame, work: Any) -> Value:
-        """The same of what is not known yet. What rests on something unfinished is only kept as long as that is unfinished: `BOTTOM`
-        stands for it meanwhile."""
+        """What `work` gives for a key in a frame, worked out once. What rests on something unfinished is only kept as long as that is
+        unfinished: `BOTTOM` stands for it meanwhile."""
+        if (found := known.get(key)) is not None:
+            return found  # type: ignore[no-any-return]
         at = (key, frame)
         begun = self._running.get(at)
         if begun is not None:
@@ -285,10 +282,10 @@ class Evaluator:
         key = (function, call)
         if key in frame.entered:
             return frame.entered[key]
-        if frame.depth >= DEEPEST or self.entered >= MOST_ENTERED:
-            return None
         *_, outermost = around = [one.function for one in frame.around]
         below = self._below.get(outermost, 0)
+        if len(around) > DEEPEST or self.entered >= MOST_ENTERED:
+            return None
         if function in around or below >= MOST_ENTERED_BELOW:
             return None
         self._below[outermost] = below + 1
@@ -325,9 +322,7 @@ class Evaluator:
             if len(found) >= MOST_CALLERS:
                 break
             frame = self.root(caller)
-            if caller is function:
-                continue
-            certain = self._runs(call, frame, function)
+            certain = self._runs(call, frame, function) if caller is not function else None
             if certain is not None and self.is_dead(call, frame):
                 self.never.add(function)
             elif certain is not None:
@@ -428,7 +423,7 @@ class Evaluator:
             if kind == "loop":
                 value = self.element(value)
             elif kind == "context":
-                value = self.calling.entered_context(value, definition.value, frame)
+                value = self.calling.entered_context(value)
             for index in definition.path:
                 value = self._unpacked(value, index, definition, frame)
             return value
@@ -440,11 +435,7 @@ class Evaluator:
             # `self.init_embed_(x)`: an object stays what it is
             stays = isinstance(changed.ref, Class) or changed.kind in ("library", "module")
             return changed if stays else self.value_of(definition.value, frame)
-        if kind in ("function", "class"):
-            return self.names.named(frame.function.file.by_node.get(definition.node))
-        if kind == "import":
-            return self.names.named(self.program.imported(frame.function.file, definition.value))
-        return UNKNOWN
+        return self.names.named(self.program.bound_by(frame.function.file, definition))
 
     def _unpacked(self, value: Value, index: Any, definition: Definition, frame: Frame) -> Value:
         """The part of a value that one of several names is given: of what a network gives that nobody sees, perhaps one without a graph."""
@@ -457,9 +448,9 @@ class Evaluator:
 
     def returned(self, frame: Frame) -> Value:
         """What a function gives back: what its returns that are reached give, or what it yields."""
-        return self._once(self._returned, frame, frame, self._given_back)
+        return self._once(frame.memo, Evaluator.returned, frame, self._given_back)
 
-    def _given_back(self, key: Frame, frame: Frame) -> Value:
+    def _given_back(self, key: Any, frame: Frame) -> Value:
         flow = frame.flow
         if flow.yields:
             given = [self.value_of(one.value, frame) for one in flow.yields if one.value is not None]
@@ -511,8 +502,7 @@ class Evaluator:
         if left.const is UNSET or right.const is UNSET:
             return None
         try:
-            compare = _COMPARES.get(op.__class__)
-            return bool(compare(left.const, right.const)) if compare is not None else None
+            return bool(_COMPARES[op.__class__](left.const, right.const))
         except TypeError:
             return None
 
@@ -605,9 +595,8 @@ class Evaluator:
 
     def combined(self, left: Value, right: Value) -> Value:
         """What an operator gives for two values: the graph of both."""
-        if left.kind == "bottom" or right.kind == "bottom":
-            other = right if left.kind == "bottom" else left
-            return other.without_const
+        if "bottom" in (left.kind, right.kind):
+            return join((left, right)).without_const
         if left.kind == right.kind == "tuple" and left.parts is not None and right.parts is not None:
             return left.but(parts=(*left.parts, *right.parts), graph=max(left.graph, right.graph))
         for kind in ("parameters", "list", "tuple", "dict", "set", "state"):
@@ -636,7 +625,7 @@ class Evaluator:
             return join(stored)
         base = self.value_of(node.value, frame)
         if isinstance(node.slice, ast.Slice):
-            return join((*stored, base.without_const)) if stored else base.without_const
+            return join((*stored, base.without_const))
         index = self.index(node, frame)
         found = self.element(base, index)
         if base.kind == "dict" and base.parts and index is None:
@@ -658,11 +647,8 @@ class Evaluator:
 
     def index(self, node: ast.Subscript, frame: Frame) -> Any:
         """The text or number that something is taken by; None where it is not known."""
-        index = constant_index(node.slice)
-        if index is None and not isinstance(node.slice, ast.Tuple):
-            known = self.value_of(node.slice, frame).const
-            index = known if isinstance(known, (int, str)) else None
-        return index
+        known = self.value_of(node.slice, frame).const if not isinstance(node.slice, ast.Tuple) else None
+        return known if isinstance(known, (int, str)) else None
 
     def element(self, value: Value, index: Any = None) -> Value:
         """What is in a value, at an index that is known or at any."""
@@ -770,8 +756,8 @@ class Evaluator:
         used = self._by_use(node, frame) or self.calling.option(base, name)
         if used is not None:
             return used
-        lineage = self.program.lineage(base.ref) if kind == "object" and isinstance(base.ref, Class) else ()
-        if base.calls and any(isinstance(one, str) and one != "object" for one in lineage):
+        bases = self.program.library_bases(base.ref) if kind == "object" else ()
+        if base.calls and any(one != "object" for one in bases):
             base = join(self.calling.all_given(*one) for one in base.calls)  # an unseen base may keep it
         graph = Graph.MAY if base.graph else Graph.NONE
         return UNKNOWN.but(graph=graph, origins=base.origins if graph else frozenset())
@@ -811,12 +797,10 @@ class Evaluator:
 
     def constructed(self, base: Value, cls: Class) -> Frame | None:
         """The frame of the constructor for an object that is made by one call."""
-        if len(base.origins) != 1:
-            return None
-        ((node, frame),) = base.origins
         init = self.method(cls, "__init__")
-        if init is None or not isinstance(node, ast.Call) or frame is None:
+        if init is None or len(base.origins) != 1 or not base.calls:
             return None
+        ((node, frame),) = base.calls
         target = self.value_of(node.func, frame)
         return self.enter(init, node, frame, base) if target.kind == "class" and target.ref is cls else None
 
@@ -845,24 +829,21 @@ class Evaluator:
         """A field of a dataclass, or what a class's text says of an attribute."""
         for statement in cls.node.body:
             if isinstance(statement, ast.AnnAssign) and key_of(statement.target) == name:
-                definition = Definition(name, "parameter", None, statement.target, statement)
                 frame = self.root(cls.body)
-                found = self.names.annotated(statement.annotation, definition, frame)
+                found = self.names.annotated(statement.annotation, statement.target, frame)
                 if found.kind == "text" and statement.value is not None:
                     found = found.but(device=self.calling.device_of(statement.value, frame))
                 return found if found.is_known else None
         return None
 
     def _by_use(self, node: Any, frame: Frame) -> Value | None:
-        key = key_of(node) if isinstance(node, ast.AST) else None
-        if key is None:
-            return None
-        return self.names.role(key, frame.function)
+        key = key_of(node)
+        return self.names.role(key, frame.function) if key is not None else None
 
     def _comprehension(self, node: Any, frame: Frame) -> Value:
         kind: Any = {ast.SetComp: "set", ast.DictComp: "dict"}.get(node.__class__, "list")
         element = self.value_of(node.value if kind == "dict" else node.elt, frame)
-        return Value(kind, origins=frozenset({(node, frame)}), receiver=element, graph=element.graph)
+        return listed(element, frozenset({(node, frame)})).but(kind=kind)
 
     def _lambda(self, node: ast.Lambda, frame: Frame) -> Value:
         return Value("function", ref=None, origins=frozenset({(node, frame)}))
@@ -879,10 +860,9 @@ def _constant(node: ast.Constant) -> Value:
 
 def _replacing(node: ast.Subscript, frame: Frame) -> Any:
     """The statement that stores something in the same container before, under a key that is not seen."""
-    key = key_of(node.value)
-    several = (one for one in frame.flow.stores if constant_index(one.target.slice) is None)
-    before = (one for one in several if key_of(one.target.value) == key and one.target.lineno < node.lineno)
-    return next((one.statement for one in before), None) if key is not None else None
+    stored = frame.flow.stored.get(key_of(node.value) or "", ())
+    before = (one for one in stored if one.target.lineno < node.lineno)
+    return next((one.statement for one in before if constant_index(one.target.slice) is None), None)
 
 
 def _entry(value: Value, node: Any) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from gpulint.analysis.domain.values import Value
@@ -16,25 +17,18 @@ from gpulint.analysis.syntax.remembering import remembered as remembered
 DEEPEST = 4  # calls below a root that are told apart by what they are given: real defects rest on the fourth
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Frame:
     """`given` are the arguments: an expression and the frame that it stands in, or a value. Frames of the same call in the same frame
     are one, so what is remembered in one is remembered."""
 
-    __slots__ = ("call", "caller", "depth", "entered", "function", "given", "memo", "receiver")
-
-    def __init__(
-        self,
-        function: Function,
-        given: dict[str, Any] | None = None,
-        caller: Frame | None = None,
-        call: Any = None,
-        receiver: Value | None = None,
-    ) -> None:
-        self.function, self.given, self.receiver = function, given, receiver
-        self.caller, self.call = caller, call
-        self.depth: int = caller.depth + 1 if caller is not None else 0
-        self.memo: dict[Any, Any] = {}
-        self.entered: dict[Any, Frame] = {}
+    function: Function
+    given: dict[str, Any] | None = None
+    caller: Frame | None = None
+    call: Any = None
+    receiver: Value | None = None
+    memo: dict[Any, Any] = field(default_factory=dict)
+    entered: dict[Any, Frame] = field(default_factory=dict)
 
     @property
     def flow(self) -> Flow:
@@ -168,7 +162,7 @@ def bind(function: Function, call: Any, frame: Frame, bound: bool) -> dict[str, 
     positional = [one.arg for one in (*names.posonlyargs, *names.args)][1 if bound else 0 :]
     given: dict[str, Any] = {}
     for position, value in enumerate(call.args):
-        if value.__class__.__name__ == "Starred":
+        if isinstance(value, ast.Starred):
             break
         if position < len(positional):
             given[positional[position]] = (value, frame)
@@ -183,21 +177,19 @@ def bind(function: Function, call: Any, frame: Frame, bound: bool) -> dict[str, 
 def parameter_for(function: Function, call: Any, argument: Any, bound: bool) -> str | None:
     """The name of the parameter that an argument of a call gives its value to."""
     names: ast.arguments = function.node.args
-    positional = [one.arg for one in (*names.posonlyargs, *names.args)][1 if bound else 0 :]
-    for position, value in enumerate(call.args):
-        if value is argument:
-            if position < len(positional):
-                return positional[position]
-            return names.vararg.arg if names.vararg is not None else None
-        if value.__class__.__name__ == "Starred":
+    positional = [*names.posonlyargs, *names.args][1 if bound else 0 :]
+    if argument in call.args:
+        before = call.args[: call.args.index(argument)]
+        if any(isinstance(one, ast.Starred) for one in before):
             return None
-    for named in call.keywords:
-        if named.value is argument and named.arg is not None:
-            known = {one.arg for one in (*names.posonlyargs, *names.args, *names.kwonlyargs)}
-            if named.arg in known:
-                return str(named.arg)
-            return names.kwarg.arg if names.kwarg is not None else None
-    return None
+        own, others = positional[len(before) :], names.vararg
+    else:
+        name = next((one.arg for one in call.keywords if one.value is argument), None)
+        own, others = [one for one in (*positional, *names.kwonlyargs) if one.arg == name], names.kwarg
+        if name is None:
+            return None
+    found = own[0] if own else others
+    return found.arg if found is not None else None
 
 
 def given_for(function: Function, name: str, call: ast.Call) -> Any:

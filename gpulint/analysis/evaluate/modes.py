@@ -40,7 +40,7 @@ class Modes:
     @remembering((None, None))
     def _at(self, statement: Any, frame: Frame) -> tuple[str | None, Any]:
         found = self._in_blocks(statement, frame)
-        return found if found[0] is not None else self._decorated(frame.function, frame)
+        return found if found[0] is not None else self._decorated(frame.function)
 
     def _in_blocks(self, statement: Any, frame: Frame) -> tuple[str | None, Any]:
         switched = self._switched(statement, frame)
@@ -115,17 +115,12 @@ class Modes:
         frame, calls = self._evaluator.root(function), function.flow.calls
         return (self.of_context(call, frame) for name in names for call in calls.get(name, ()))
 
-    def _decorated(self, function: Function, frame: Frame) -> tuple[str | None, Any]:
+    def _decorated(self, function: Function) -> tuple[str | None, Any]:
         """What the decorators say, the one that decides before those that are not seen."""
-        open_: Any = None
-        if isinstance(function.node, ast.AsyncFunctionDef):
-            return None, None
-        for node in getattr(function.node, "decorator_list", ()):
-            mode = self._of_decorator(node, function)
-            if mode in ("on", "off"):
-                return mode, node
-            open_ = node if mode == "open" and open_ is None else open_
-        return ("open", open_) if open_ is not None else (None, None)
+        nodes = function.node.decorator_list if isinstance(function.node, ast.FunctionDef) else ()
+        modes = [(self._of_decorator(node, function), node) for node in nodes]
+        said = (one for one in modes if one[0] is not None)
+        return min(said, key=lambda one: one[0] == "open", default=(None, None))
 
     def _of_decorator(self, node: Any, function: Function) -> str | None:
         outer = self._evaluator.root(function.parent or function.file.body)
@@ -134,8 +129,7 @@ class Modes:
             if value.full_name.startswith("."):
                 return "open"  # the project's own, and not read
             row = self._evaluator.table.function(value.full_name)
-            switches = row is not None and row.gives == "context" and row.mode in ("on", "off")
-            return row.mode if row is not None and switches else None
+            return row.mode if row is not None and row.mode in ("on", "off") else None
         if isinstance(node, ast.Call):
             made = self._evaluator.value_of(node.func, outer)
             if made.kind == "library" and value.kind != "context":

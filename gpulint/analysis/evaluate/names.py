@@ -20,6 +20,9 @@ from gpulint.analysis.syntax.remembering import remembered, remembering
 MODULE_BASES = frozenset("Module LightningModule PreTrainedModel ModelMixin GenerationMixin".split())
 _AS_GIVEN = frozenset({"parameter", "assign", "import", "function", "class", "entry"})
 CALLERS_ASKED = 6
+_CONTAINERS: dict[str, Any] = dict.fromkeys(("list", "List", "Sequence", "Iterable"), "list")
+_CONTAINERS |= {"dict": "dict", "Dict": "dict", "set": "set"}
+_PLAIN = {"int": NUMBER, "float": NUMBER, "bool": NUMBER, "str": TEXT}
 _SAME = frozenset({"to", "cuda", "cpu"})  # what gives a network back
 _IN_PLACE = _SAME | {"half", "train"}
 _BACKWARD = ("backward", "manual_backward")
@@ -79,13 +82,10 @@ class Names:
 
     def _filled(self, found: Value, name: str, frame: Frame) -> Value:
         """A tensor that is filled item by item: it has the graph of what is put into it."""
-        for one in frame.flow.stored.get(name, ()):
-            if not one.path:
-                given = self._evaluator.value_of(one.value, frame)
-                if given.graph:
-                    graph, origins = max(found.graph, given.graph), found.origins | given.origins
-                    found = found.but(graph=graph, origins=origins)
-        return found
+        stored = (one.value for one in frame.flow.stored.get(name, ()) if not one.path)
+        given = [value for one in stored if (value := self._evaluator.value_of(one, frame)).graph]
+        graph = max((one.graph for one in given), default=found.graph)
+        return found.but(graph=graph, origins=found.origins.union(*(one.origins for one in given)))
 
     def _is_dead(self, definition: Definition, frame: Frame) -> bool:
         """Whether a definition is not gotten to, as far as that can be said without asking all who call the function."""
@@ -206,7 +206,7 @@ class Names:
     def _of_all_calls(self, definition: Definition, frame: Frame) -> Value:
         function, name = frame.function, definition.key
         annotation = getattr(definition.node, "annotation", None)
-        declared = self.annotated(annotation, definition, frame) if annotation is not None else UNKNOWN
+        declared = self.annotated(annotation, definition.node, frame) if annotation is not None else UNKNOWN
         values = []
         if not declared.is_known or declared.kind in ("module", "object"):
             for site in self._evaluator.callers(function)[:CALLERS_ASKED]:
@@ -247,45 +247,40 @@ class Names:
         on = called_on(call)
         return on is not None and self._evaluator.value_of(on, frame).kind == "class"
 
-    def annotated(self, annotation: Any, definition: Definition, frame: Frame) -> Value:
-        """What an annotation says."""
+    def annotated(self, annotation: Any, node: Any, frame: Frame) -> Value:
+        """What the annotation of a node says."""
         if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
             try:
                 annotation = ast.parse(annotation.value, mode="eval").body
             except SyntaxError:
                 return UNKNOWN
         if isinstance(annotation, ast.BinOp):
-            return join(self.annotated(one, definition, frame) for one in (annotation.left, annotation.right))
+            return join(self.annotated(one, node, frame) for one in (annotation.left, annotation.right))
         if isinstance(annotation, ast.Constant) and annotation.value is None:
             return BOTTOM
-        spelled = dotted(annotation.value if isinstance(annotation, ast.Subscript) else annotation)
+        given = [annotation.slice] if isinstance(annotation, ast.Subscript) else []
+        given = getattr(given[0], "elts", given) if given else []  # `Tensor, int` of `dict[Tensor, int]`
+        spelled = dotted(annotation.value if given else annotation)
         if spelled is None:
             return UNKNOWN
-        origin = frozenset({(definition.node, frame)})
+        origin = frozenset({(node, frame)})
         last = spelled.rpartition(".")[2]
-        if isinstance(annotation, ast.Subscript) and last in ("Optional", "Union", "Annotated"):
-            inner = annotation.slice.elts if isinstance(annotation.slice, ast.Tuple) else [annotation.slice]
-            return join(self.annotated(one, definition, frame) for one in inner)
-        if last in ("list", "List", "dict", "Dict", "set", "Sequence", "Iterable"):
-            kind = {"l": "list", "L": "list", "d": "dict", "D": "dict", "s": "set"}.get(last[0], "list")
-            items: Any = getattr(annotation, "slice", annotation)  # of a dict what it holds, not its keys
-            items = getattr(items, "elts", [items])[-1]
-            item = self.annotated(items, definition, frame) if items is not annotation else UNKNOWN
-            return Value(kind, origins=origin, receiver=item if item.kind == "tensor" else None)  # type: ignore[arg-type]
-        if last in ("int", "float", "bool"):
-            return NUMBER
-        if last == "str":
-            return TEXT
+        if given and last in ("Optional", "Union", "Annotated"):
+            return join(self.annotated(one, node, frame) for one in given)
+        if (kind := _CONTAINERS.get(last)) is not None:
+            # of a dict what it holds, not its keys
+            item = self.annotated(given[-1], node, frame) if given else UNKNOWN
+            return Value(kind, origins=origin, receiver=item if item.kind == "tensor" else None)
+        if last in _PLAIN:
+            return _PLAIN[last]
         found = self._evaluator.program.resolve(frame.function.file, spelled, frame.function.parent)
         if isinstance(found, Class):
             return self.instance(found).but(origins=origin)
         if not isinstance(found, str):
             return UNKNOWN
         row = self._evaluator.table.function(found)
-        if row is not None and row.gives == "argument" and isinstance(annotation, ast.Subscript):
-            inside = annotation.slice
-            first = inside.elts[0] if isinstance(inside, ast.Tuple) and inside.elts else inside
-            return self.annotated(first, definition, frame)
+        if given and row is not None and row.gives == "argument":
+            return self.annotated(given[0], node, frame)
         return self._of_library_type(found).but(origins=origin)
 
     def _of_library_type(self, full: str) -> Value:
@@ -309,43 +304,32 @@ class Names:
         origins = otherwise.origins or found.origins or frozenset({(definition.node, frame)})
         return found.but(origins=origins, device=otherwise.device)
 
+    @remembering(None)
     def role(self, key: str, function: Function, depth: int = 2) -> Value | None:
         """The role that a key plays in a function: a network is what is asked for its parameters."""
-        return remembered(  # type: ignore[no-any-return]
-            self.answers, (key, function), None, lambda: self._role(key, function, depth)
-        )
-
-    def _role(self, key: str, function: Function, depth: int) -> Value | None:
-        flow = function.flow
-        asked: set[str] = set()
-        for node in flow.uses.get(key, ()):
-            asked.update(_asked(flow, node))
+        flow, rows = function.flow, self._evaluator.table
+        uses = flow.uses.get(key, [])
+        asked = {name for node in uses for name in _asked(flow, node)}
         if self._runs_as_network(key, function):
             return Value("module")
-        rows = self._evaluator.table
-        for kind in ("module", "optimizer", "scaler", "tensor"):
+        for kind, found in _ROLES.items():
             if asked & rows.knows(f"asked.{kind}").keys():
-                graph = Graph.MAY if kind == "tensor" else Graph.NONE
-                if kind == "tensor" and "backward" in asked:
-                    graph = Graph.LIVE
-                return Value(kind, graph=graph)
-        if depth:
-            for node in flow.uses.get(key, ()):
-                found = self._as_argument(node, function, depth)
-                if found is not None:
-                    return found
+                return found.but(graph=Graph.LIVE) if kind == "tensor" and "backward" in asked else found
+        given = (self._as_argument(node, function, depth) for node in (uses if depth else ()))
+        if (role := next((one for one in given if one is not None), None)) is not None:
+            return role
         last = key.rpartition(".")[2]
         # as names of classes are written, or asked as a class is
         is_class = last[:1].isupper() or "__name__" in asked
-        above = [(flow.parents.get(node), node) for node in flow.uses.get(key, ())]
+        above = [(flow.parents.get(node), node) for node in uses]
         calls = [call for call, node in above if isinstance(call, ast.Call) and call.func is node]
-        for kind in () if is_class else _WORDS:
+        for kind in () if is_class else ("module", "optimizer", "tensor"):
             names = rows.knows(f"named.{kind}")
             if calls and (kind != "module" or not any(map(arguments, calls))):
                 continue
             if last in names or (kind != "tensor" and last.lower().split("_")[-1] in names):
-                guess = Assumption(f"only its name says that `{key}` is a {_WORDS[kind]}")
-                return Value(kind, graph=Graph.MAY if kind == "tensor" else Graph.NONE, assumptions=(guess,))  # type: ignore[arg-type]
+                word = "network" if kind == "module" else kind
+                return _ROLES[kind].assuming(Assumption(f"only its name says that `{key}` is a {word}"))
         return None
 
     def _runs_as_network(self, key: str, function: Function) -> bool:
@@ -355,7 +339,7 @@ class Names:
         is_class = key[:1].isupper() and key[1:2].islower()  # what it is called for is made, and not run
         for node in flow.uses.get(key, ()):
             *_, (moved, above) = _moved(flow, node, _IN_PLACE)
-            if isinstance(moved, ast.Call) and moved in _alone(flow, moved):
+            if isinstance(moved, ast.Call) and _is_alone(flow, moved):
                 return True
             runs = isinstance(above, ast.Call) and above.func is node and bool(above.args)
             if runs and not (is_method or is_class) and goes_backward(flow, above):
@@ -407,13 +391,10 @@ class Names:
 
     def is_module(self, cls: Class) -> bool:
         """Whether a class derives from torch's modules."""
-        for one in self._evaluator.program.lineage(cls):
-            if isinstance(one, str):
-                last = one.rpartition(".")[2]
-                row = self._evaluator.table.function(one) if "." in one else None
-                if last in MODULE_BASES or (row is not None and row.gives == "module"):
-                    return True
-        return False
+        names = self._evaluator.program.library_bases(cls)
+        rows = (self._evaluator.table.function(one) for one in names if "." in one)
+        by_name = any(one.rpartition(".")[2] in MODULE_BASES for one in names)
+        return by_name or any(row is not None and row.gives == "module" for row in rows)
 
     def is_part_of_modules(self, cls: Class | None) -> bool:
         """Whether a class is one of torch's modules, or is mixed into nothing else."""
@@ -464,10 +445,8 @@ class Names:
 
 
 def _asks_for_parameters(flow: Flow, test: Any) -> bool:
-    key = (_asks_for_parameters, test)
-    if key not in flow.known:
-        flow.known[key] = any(one.kind == "parameter" for one in flow.bound_in(test))
-    return bool(flow.known[key])
+    found = lambda: any(one.kind == "parameter" for one in flow.bound_in(test))  # noqa: E731
+    return bool(remembered(flow.known, (_asks_for_parameters, test), False, found))
 
 
 def _asked(flow: Flow, node: Any) -> Iterator[str]:
@@ -491,12 +470,10 @@ def _moved(flow: Flow, node: Any, by: Collection[str] = _SAME) -> Iterator[tuple
         node = call
 
 
-def _alone(flow: Flow, call: Any) -> tuple[Any, ...]:
-    """The calls that are all that their statement is: of one, or of several side by side."""
-    statement = flow.statement_of(call)
-    if not isinstance(statement, ast.Expr):
-        return ()
-    return tuple(statement.value.elts) if isinstance(statement.value, ast.Tuple) else (statement.value,)
+def _is_alone(flow: Flow, call: Any) -> bool:
+    """Whether a call is all that its statement is, or one of several side by side."""
+    above = flow.parents.get(call)
+    return isinstance(flow.parents.get(above) if isinstance(above, ast.Tuple) else above, ast.Expr)
 
 
 def goes_backward(
@@ -513,10 +490,7 @@ def _goes_backward(
     flow: Flow, call: Any, depth: int, parts: bool, given: bool, trains: Trains | None
 ) -> bool:
     node, is_part = call, False
-    while True:
-        above = flow.parents.get(node)
-        if above is None or isinstance(above, ast.stmt):
-            break
+    while (above := flow.parents.get(node)) is not None and not isinstance(above, ast.stmt):
         is_part = is_part or isinstance(above, ast.Subscript) or _is_of_others(above)
         if is_part and isinstance(above, ast.BinOp) and _is_computed_with(above, node):
             return False
@@ -575,7 +549,8 @@ def _goes_through(call: ast.Call, node: Any) -> bool:
     return name in _BACKWARD or (name == "grad" and node is call.args[0] and len(call.args) > 1)
 
 
-_WORDS = {"module": "network", "optimizer": "optimizer", "tensor": "tensor"}
+_ROLES = {"module": Value("module"), "optimizer": Value("optimizer"), "scaler": Value("scaler")}
+_ROLES["tensor"] = Value("tensor", graph=Graph.MAY)
 
 
 def _around(function: Function) -> Function:

@@ -17,6 +17,10 @@ LARGE: Final = 10_000_000  # weights from which one more copy is much beside a t
 SMALL: Final = 1_000_000
 UNSEEN: Final = float("inf")  # layers
 _DEEPEST: Final = 12
+# The sizes that `nn.Transformer` is given, in order, with what they are by default.
+_TRANSFORMER: Final = {
+    "d_model": 512, "nhead": 8, "num_encoder_layers": 6, "num_decoder_layers": 6, "dim_feedforward": 2048,
+}  # fmt: skip
 _ADDING: Final = frozenset({"add_module", "register_module", "register_parameter", "setattr", "Parameter"})
 
 
@@ -59,11 +63,9 @@ def _of_call(evaluator: Evaluator, node: ast.Call, frame: Frame, depth: int) -> 
     made = evaluator.value_of(node.func, frame)
     if made.kind == "class" and isinstance(made.ref, Class):
         return _of_class(evaluator, made.ref, node, frame, depth)
-    if not made.full_name:
-        return Weight(0, False)
-    row = evaluator.table.own("class.methods", made.ref.rpartition(".")[2])
-    row = row or evaluator.table.function(made.ref)
-    if row is None:
+    name = made.full_name.rpartition(".")[2]
+    row = evaluator.table.own("class.methods", name) or evaluator.table.function(made.full_name)
+    if not name or row is None:
         return Weight(0, False)
     if row.gives == "copy" and node.args:
         return _of_value(evaluator, node.args[0], frame, depth)
@@ -73,7 +75,7 @@ def _of_call(evaluator: Evaluator, node: ast.Call, frame: Frame, depth: int) -> 
         return Weight(0, True, layers=0)
     if row.weights == "parts":
         return _together([_of_value(evaluator, one, frame, depth) for one in node.args])
-    found = _of_layer(evaluator, made.ref.rpartition(".")[2], node, frame)
+    found = _of_layer(evaluator, name, node, frame)
     mixes = row.weights if row.weights in ("pictures", "sequences") else ""
     return Weight(found.least, found.whole, mixes, row.weights == "rows", found.layers)
 
@@ -129,10 +131,9 @@ def _of_returned(evaluator: Evaluator, call: ast.Call, frame: Frame, depth: int)
 def trips(evaluator: Evaluator, loop: Any, frame: Frame) -> int | None:
     """How often a loop runs, at most: of `range`, of `islice`, or of a display."""
     through = iterated(loop)
-    name = last_name(through.func) if isinstance(through, ast.Call) else ""
-    if name == "enumerate" and through.args:
+    if isinstance(through, ast.Call) and last_name(through.func) == "enumerate" and through.args:
         through = through.args[0]
-        name = last_name(through.func) if isinstance(through, ast.Call) else ""
+    name = last_name(through.func) if isinstance(through, ast.Call) else ""
     if name in ("range", "trange", "islice") and through.args:
         end = through.args[0 if len(through.args) == 1 else 1]
         count = evaluator.value_of(end, frame).const if name != "islice" or len(through.args) == 2 else None
@@ -142,7 +143,7 @@ def trips(evaluator: Evaluator, loop: Any, frame: Frame) -> int | None:
 
 def _of_class(evaluator: Evaluator, cls: Class, node: ast.Call, frame: Frame, depth: int) -> Weight:
     init = evaluator.method(cls, "__init__")
-    others = [one for one in evaluator.program.lineage(cls) if isinstance(one, str)]
+    others = evaluator.program.library_bases(cls)
     plain = all(one in ("torch.nn.Module", "torch.nn.modules.module.Module", "object") for one in others)
     if init is None:
         return Weight(0, plain, layers=0 if plain else UNSEEN)
@@ -202,17 +203,11 @@ def _of_layer(evaluator: Evaluator, name: str, node: ast.Call, frame: Frame) -> 
 
 def _of_transformer(evaluator: Evaluator, node: ast.Call, frame: Frame) -> Weight:
     """`nn.Transformer`: of its width, its layers, and twice its width times that of the layers between."""
-    given: list[int] = []
-    names = (
-        ("d_model", 512), ("nhead", 8), ("num_encoder_layers", 6), ("num_decoder_layers", 6), ("dim_feedforward", 2048),
-    )  # fmt: skip
-    for position, (name, default) in enumerate(names):
-        one = argument(node, position, name)
-        value = evaluator.value_of(one, frame).const if one is not None else default
-        if not isinstance(value, int):
-            return Weight(0, False)
-        given.append(value)
-    width, _, encoders, decoders, between = given
+    given = [(argument(node, at, name), default) for at, (name, default) in enumerate(_TRANSFORMER.items())]
+    sizes = [evaluator.value_of(one, frame).const if one is not None else default for one, default in given]
+    if not all(isinstance(one, int) for one in sizes):
+        return Weight(0, False)
+    width, _, encoders, decoders, between = sizes
     encoded, decoded = 4 * width + 2 * between, 8 * width + 2 * between  # of a layer, times its width
     return Weight(width * (encoders * encoded + decoders * decoded), True)
 

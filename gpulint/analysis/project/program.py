@@ -6,6 +6,7 @@ import ast
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,7 +14,7 @@ from gpulint.analysis.models.table import table
 from gpulint.analysis.project.file import Class, File, Function
 from gpulint.analysis.syntax.flow import Definition
 from gpulint.analysis.syntax.nodes import dotted
-from gpulint.analysis.syntax.remembering import remembering
+from gpulint.analysis.syntax.remembering import remembered, remembering
 from gpulint.source.files import for_parser
 from gpulint.source.importing import parsed
 
@@ -62,9 +63,7 @@ class Program:
         self.sources = sources
         self._kept = kept
         self._files: dict[str, File | None] = {os.path.abspath(file.path): file}
-        self._named: dict[tuple[str, str], Named | str] = {}
         self.answers: dict[Any, Any] = {}
-        self._tests: dict[str, bool] = {}  # by path: whether a file is one of tests
 
     @property
     def files(self) -> Iterator[File]:
@@ -112,11 +111,8 @@ class Program:
 
     def imported(self, file: File, qualified: str) -> Named | str:
         """What a qualified name leads to from a file: something of the project, or itself where it is a library's."""
-        key = (file.path, qualified)
-        if key not in self._named:
-            self._named[key] = qualified  # while it is looked for
-            self._named[key] = self._import(file, qualified)
-        return self._named[key]
+        key = (Program.imported, file.path, qualified)
+        return remembered(self.answers, key, qualified, lambda: self._import(file, qualified))  # type: ignore[no-any-return]
 
     def _import(self, file: File, qualified: str) -> Named | str:
         found = self.sources.locate(file.path, qualified) if self.sources is not None else None
@@ -130,27 +126,20 @@ class Program:
 
     def member(self, file: File, names: Sequence[str]) -> Named | str:
         """What a module's name leads to, through re-exports."""
-        name, *rest = names
-        found = self.top_level(file, name)
-        if isinstance(found, str):
-            return ".".join((found, *rest))
-        if rest and isinstance(found, File):
-            return self.member(found, rest)
-        if rest and isinstance(found, Class):
-            return found.methods.get(rest[0], ".".join(names))
-        return found if not rest else ".".join(names)
+        return self._beneath(self.top_level(file, names[0]), names)
 
     def top_level(self, file: File, name: str) -> Named | str:
         """What a module binds a name to, whichever way of several: the last."""
         definitions = file.body.flow.definitions.get(name)
         if not definitions:
             return self._from_star(file, name) or name
-        last = definitions[-1]
-        if last.kind in ("function", "class"):
-            return file.by_node[last.node]
-        if last.kind == "import":
-            return self.imported(file, last.value)
-        return Bound(file, tuple(definitions))
+        return self.bound_by(file, definitions[-1]) or Bound(file, tuple(definitions))
+
+    def bound_by(self, file: File, definition: Definition) -> Named | str | None:
+        """The function, the class or the import that a definition in a file gives a name to; None where it is another one."""
+        if definition.kind == "import":
+            return self.imported(file, definition.value)
+        return file.by_node.get(definition.node) if definition.kind in ("function", "class") else None
 
     def binds(self, file: File, name: str) -> bool:
         """Whether a module is seen to have a name, its own or by a `*`."""
@@ -174,36 +163,31 @@ class Program:
 
     def bases(self, cls: Class) -> tuple[Class | str, ...]:
         """What a class derives from, each a class of the project or a qualified name."""
-        found: list[Class | str] = []
-        for node in cls.node.bases:
-            spelled = dotted(node.value if isinstance(node, ast.Subscript) else node)
-            if spelled is not None:
-                one = self.resolve(cls.file, spelled, cls.parent)
-                found.append(one if isinstance(one, (Class, str)) else spelled)
-        return tuple(found)
+        nodes = (node.value if isinstance(node, ast.Subscript) else node for node in cls.node.bases)
+        named = (name for node in nodes if (name := dotted(node)) is not None)
+        found = ((self.resolve(cls.file, name, cls.parent), name) for name in named)
+        return tuple(one if isinstance(one, (Class, str)) else name for one, name in found)
 
     def resolve(self, file: File, spelled: str, inside: Function | None = None) -> Named | str:
         """What a dotted name leads to at a module's level, or in the functions around it."""
-        first, *rest = spelled.split(".")
+        names = spelled.split(".")
         while inside is not None:
-            for one in inside.flow.definitions.get(first, ()):
-                if one.kind in ("function", "class") and not rest:
-                    return file.by_node[one.node]
-                if one.kind == "import":
-                    found = self.imported(file, one.value)
-                    return found if not rest else self._beneath(found, rest)
+            for one in inside.flow.definitions.get(names[0], ()):
+                if (found := self.bound_by(file, one)) is not None:
+                    return self._beneath(found, names)
             inside = inside.parent
-        found = self.top_level(file, first)
-        return found if not rest else self._beneath(found, rest)
+        return self.member(file, names)
 
-    def _beneath(self, found: Named | str, rest: Sequence[str]) -> Named | str:
+    def _beneath(self, found: Named | str, names: Sequence[str]) -> Named | str:
+        """What the names after the first lead to from what that one does."""
+        _, *rest = names
         if isinstance(found, str):
             return ".".join((found, *rest))
+        if not rest:
+            return found
         if isinstance(found, File):
             return self.member(found, rest)
-        if isinstance(found, Class) and len(rest) == 1:
-            return found.methods.get(rest[0], rest[0])
-        return rest[-1]
+        return (found.methods if isinstance(found, Class) else {}).get(rest[0], ".".join(names))
 
     @remembering(())
     def lineage(self, cls: Class) -> tuple[Class | str, ...]:
@@ -213,6 +197,10 @@ class Program:
             if isinstance(one, Class) and len(found) < 30:
                 found += [base for base in self.bases(one) if base not in found]
         return tuple(found)
+
+    def library_bases(self, cls: Any) -> list[str]:
+        """The names of what a class derives from that is none of the project's; empty also of what is no class of the project."""
+        return [one for one in (self.lineage(cls) if isinstance(cls, Class) else ()) if isinstance(one, str)]
 
     @remembering(None)
     def method(self, cls: Any, name: str) -> Function | None:
@@ -234,27 +222,18 @@ class Program:
     def searched(self, word: str, home: File) -> tuple[File, ...]:
         """The files of the project whose text has a word, tests left out: first the one that asks, then those that name it, which may
         import it."""
-        return (home, *self._others_with(word, home))
+        return (home, *islice(self._others_with(word, home), MOST_FOUND))
 
     def _others_with(self, word: str, home: File) -> Iterator[File]:
-        count, own = 0, os.path.abspath(home.path)
-        found = self.sources.files_with(home.path, word) if self.sources is not None else ()
+        if self.sources is None:
+            return
+        own = os.path.abspath(home.path)
         stem = os.fsencode(os.path.splitext(os.path.basename(own))[0])
-        for path, raw in sorted(found, key=lambda one: stem not in one[1]):
-            if count >= MOST_FOUND:
-                return
-            if path == own or self._is_test(path, raw, home):
-                continue
-            file = self.open(path, raw)
-            if file is not None and word in file.words:
-                count += 1
-                yield file
-
-    def _is_test(self, path: str, raw: bytes, home: File) -> bool:
-        if path not in self._tests:
-            assert self.sources is not None
-            self._tests[path] = self.sources.is_test_file(home.path, path, raw)
-        return self._tests[path]
+        for path, raw in sorted(self.sources.files_with(home.path, word), key=lambda one: stem not in one[1]):
+            if path != own and not self.sources.is_test_file(home.path, path, raw):
+                file = self.open(path, raw)
+                if file is not None and word in file.words:
+                    yield file
 
     @remembering(())
     def calls_named(self, name: str, home: File) -> tuple[tuple[Function, ast.Call], ...]:

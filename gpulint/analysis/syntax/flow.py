@@ -8,11 +8,21 @@ of what came before and of what the loop's own ends say; that is only resolved w
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
-from gpulint.analysis.syntax.nodes import COMPREHENSIONS, FUNCTIONS, LOOPS, children, key_of, parameters
+from gpulint.analysis.syntax.nodes import (
+    COMPREHENSIONS,
+    FUNCTIONS,
+    LOOPS,
+    children,
+    key_of,
+    last_name,
+    names_in,
+    parameters,
+)
 
 Kind = Literal[
     "parameter", "assign", "augmented", "loop", "context", "import", "function", "class", "exception", "delete", "inplace", "pattern", "entry"
@@ -129,7 +139,6 @@ class Store:
         self.target, self.value, self.statement, self.path = target, value, statement, path
 
 
-_NOTHING: frozenset[Fact] = frozenset()
 _LEAVING = (ast.Continue, ast.Return, ast.Break, ast.Raise)
 
 
@@ -154,7 +163,6 @@ class Flow:
         self._reach: dict[Any, Reaching] = {}
         self._resolved: dict[Any, tuple[Definition, ...]] = {}
         self._conditions: dict[Any, tuple[tuple[Any, bool], ...]] = {}
-        self._uses_of: dict[Definition, list[Any]] | None = None
         self._of_kind: dict[type, list[Any]] = {}
         self.outer: dict[Any, bool] = {}  # whether a name, or an attribute of one, is none of its own
         self.firsts: dict[Any, ast.Name] = {}  # uses of names by those that stand for the same
@@ -266,7 +274,7 @@ class Flow:
     def _resolve(self, reaching: Reaching) -> tuple[Definition, ...]:
         found: dict[Definition, None] = {}
         seen: set[tuple[Merge, frozenset[Fact]]] = set()
-        stack = [(one, _NOTHING) for one in reversed(reaching)]
+        stack = [(one, frozenset[Fact]()) for one in reversed(reaching)]
         while stack:
             one, facts = stack.pop()
             if isinstance(one, Definition):
@@ -332,14 +340,16 @@ class Flow:
 
     def uses_of(self, definition: Definition) -> list[Any]:
         """The uses of a key that a definition reaches, in the order of the text."""
-        if self._uses_of is None:
-            self._uses_of = {}
-            for nodes in self.uses.values():
-                for node in nodes:
-                    for one in self.reaching(node):
-                        if one is not ENTRY:
-                            self._uses_of.setdefault(one, []).append(node)
-        return self._uses_of.get(definition, [])
+        return self._by_definition.get(definition, [])
+
+    @cached_property
+    def _by_definition(self) -> dict[Definition, list[Any]]:
+        found: dict[Definition, list[Any]] = {}
+        for node in (one for nodes in self.uses.values() for one in nodes):
+            for definition in self.reaching(node):
+                if definition is not ENTRY:
+                    found.setdefault(definition, []).append(node)
+        return found
 
 
 def facts_of(test: Any, held: bool) -> list[Fact]:
@@ -383,12 +393,15 @@ class _Binder:
         flow, node = self.flow, self.flow.node
         outermost = Block(node, "body", None, node.body)
         if isinstance(node, FUNCTIONS):
-            for one in parameters(node):
-                flow.parents[one] = node
-                self.define(one.arg, "parameter", None, one)
+            self.parameters(node)
         flow.blocks[node] = outermost
         self.inside(outermost)
         return self.env is not None
+
+    def parameters(self, node: Any) -> None:
+        for one in parameters(node):
+            self.flow.parents[one] = node
+            self.define(one.arg, "parameter", None, one)
 
     def inside(self, block: Block) -> None:
         was, self.block = self.block, block
@@ -432,26 +445,25 @@ class _Binder:
         while (end := max(key.rfind(".", 0, end), key.rfind("[", 0, end))) > 0:
             self.derived.setdefault(key[:end], set()).add(key)
 
-    def target(self, node: Any, kind: Kind, value: Any, path: tuple[Any, ...] = ()) -> None:
-        parents, what = self.flow.parents, node.__class__
+    def target(self, node: Any, parent: Any, kind: Kind, value: Any, path: tuple[Any, ...] = ()) -> None:
+        self.flow.parents[node] = parent
+        what = node.__class__
+        if what is ast.Starred:
+            self.target(node.value, node, kind, value, path)
+            return
         if what in (ast.Tuple, ast.List):
+            starred = False
             for position, element in enumerate(node.elts):
-                parents[element] = node
+                from_end = position - len(node.elts)
+                index: Any = from_end if starred else position
                 if isinstance(element, ast.Starred):
-                    parents[element.value] = element
-                    last = position + 1 - len(node.elts)
-                    self.target(element.value, kind, value, (*path, slice(position, last or None)))
-                else:
-                    starred = any(isinstance(one, ast.Starred) for one in node.elts[:position])
-                    index = position - len(node.elts) if starred else position
-                    self.target(element, kind, value, (*path, index))
+                    starred, index = True, slice(position, from_end + 1 or None)
+                self.target(element, node, kind, value, (*path, index))
             return
         if what is ast.Attribute or what is ast.Subscript:
-            parents[node.value] = node
-            self.expression(node.value)
+            self.part(node.value, node)
             if what is ast.Subscript:
-                parents[node.slice] = node
-                self.expression(node.slice)
+                self.part(node.slice, node)
                 store = Store(node, value, self.statement, path)
                 self.flow.stores.append(store)
                 self.flow.stored.setdefault(key_of(node.value), []).append(store)
@@ -473,19 +485,17 @@ class _Binder:
     def assign(self, node: ast.Assign) -> None:
         self.part(node.value, node)
         for target in node.targets:
-            self.flow.parents[target] = node
-            self.target(target, "assign", node.value)
+            self.target(target, node, "assign", node.value)
 
     def annotated(self, node: ast.AnnAssign) -> None:
         self.flow.parents[node.target] = node
         if node.value is not None:
             self.part(node.value, node)
-            self.target(node.target, "assign", node.value)
+            self.target(node.target, node, "assign", node.value)
 
     def augmented(self, node: ast.AugAssign) -> None:
         self.part(node.value, node)
-        self.flow.parents[node.target] = node
-        self.target(node.target, "augmented", node.value)
+        self.target(node.target, node, "augmented", node.value)
 
     def conditional(self, node: ast.If) -> None:
         self.part(node.test, node)
@@ -497,10 +507,9 @@ class _Binder:
 
     def under(self, owner: Any, name: str, statements: list[ast.stmt], facts: list[Fact]) -> None:
         """An arm in which conditions are known."""
-        for fact in facts if self.env is not None else ():
-            text, wanted = fact
+        for text, wanted in facts if self.env is not None else ():
             for key in self.given_under.get((text, not wanted), ()):
-                self.env.keys[key] = (Known(self.env.get(key), frozenset((fact,))),)  # type: ignore[union-attr]
+                self.env.keys[key] = (Known(self.env.get(key), frozenset({(text, wanted)})),)  # type: ignore[union-attr]
         known = len(self.facts)
         self.facts += facts
         self.arm(owner, name, statements)
@@ -516,8 +525,7 @@ class _Binder:
         self.loops.append((region, leaving))
         self.env = Environment({}, region)
         if target is not None:
-            self.flow.parents[target] = node
-            self.target(target, "loop", node.iter)
+            self.target(target, node, "loop", node.iter)
         else:
             self.part(node.test, node)
         self.arm(node, "body", node.body)
@@ -545,8 +553,7 @@ class _Binder:
             self.flow.parents[item] = node
             self.part(item.context_expr, item)
             if item.optional_vars is not None:
-                self.flow.parents[item.optional_vars] = item
-                self.target(item.optional_vars, "context", item.context_expr)
+                self.target(item.optional_vars, item, "context", item.context_expr)
         self.arm(node, "body", node.body)
 
     def try_block(self, node: Any) -> None:
@@ -614,13 +621,10 @@ class _Binder:
         if isinstance(node, ast.ImportFrom):
             prefix = "." * node.level + (f"{node.module}." if node.module else "")
         for alias in node.names:
-            if alias.name == "*":
-                continue
-            if not prefix and alias.asname is None:
-                first = alias.name.partition(".")[0]
-                self.define(first, "import", first, node)
-            else:
-                self.define(alias.asname or alias.name, "import", prefix + alias.name, node)
+            # `import a.b` binds `a`
+            name = alias.name if prefix or alias.asname else alias.name.partition(".")[0]
+            if name != "*":
+                self.define(alias.asname or name, "import", prefix + name, node)
 
     def delete(self, node: ast.Delete) -> None:
         for target in node.targets:
@@ -651,7 +655,7 @@ class _Binder:
         elif kind in COMPREHENSIONS:
             self.comprehension(node)
         elif kind is ast.Lambda:
-            self.scoped(node, [(one.arg, one) for one in parameters(node)])
+            self.of_lambda(node)
         elif kind is ast.NamedExpr:
             self.part(node.value, node)
             self.flow.parents[node.target] = node
@@ -672,7 +676,7 @@ class _Binder:
         for named in node.keywords:
             self.flow.parents[named] = node
             self.part(named.value, named)
-        name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+        name = last_name(func)
         self.flow.calls.setdefault(name, []).append(node)
         if name[-1:] == "_" and name[-2:] != "__" and isinstance(func, ast.Attribute):
             key = key_of(func.value)
@@ -680,39 +684,33 @@ class _Binder:
                 self.define(key, "inplace", node, func.value)
 
     def comprehension(self, node: Any) -> None:
-        kept: dict[str, Any] = {}
+        kept = self.standing(name for one in node.generators for name in names_in(one.target))
         for generator in node.generators:
             self.flow.parents[generator] = node
             self.part(generator.iter, generator)
-            self.flow.parents[generator.target] = generator
-            for one in ast.walk(generator.target):
-                if isinstance(one, ast.Name) and self.env is not None:
-                    kept.setdefault(one.id, self.env.keys.get(one.id))
-            self.target(generator.target, "loop", generator.iter)
+            self.target(generator.target, generator, "loop", generator.iter)
             for test in generator.ifs:
                 self.part(test, generator)
-        for name in ("key", "value", "elt"):
-            part = getattr(node, name, None)
-            if part is not None:
-                self.part(part, node)
+        for part in (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,):
+            self.part(part, node)
         self.restore(kept)
 
-    def scoped(self, node: ast.Lambda, names: list[tuple[str, ast.arg]]) -> None:
-        kept = {name: self.env.keys.get(name) for name, _ in names} if self.env is not None else {}
-        for name, one in names:
-            self.flow.parents[one] = node
-            self.define(name, "parameter", None, one)
+    def of_lambda(self, node: ast.Lambda) -> None:
+        kept = self.standing(one.arg for one in parameters(node))
+        self.parameters(node)
         self.part(node.body, node)
         self.restore(kept)
 
-    def restore(self, kept: dict[str, Any]) -> None:
-        if self.env is None:
-            return
+    def standing(self, names: Iterable[str]) -> dict[str, Reaching | None]:
+        """What names stand for before they are bound in an expression of its own scope."""
+        return {name: self.env.keys.get(name) for name in names} if self.env is not None else {}
+
+    def restore(self, kept: dict[str, Reaching | None]) -> None:
+        keys = self.env.keys if self.env is not None else {}
         for name, before in kept.items():
-            if before is None:
-                self.env.keys.pop(name, None)
-            else:
-                self.env.keys[name] = before
+            keys.pop(name, None)
+            if before is not None:
+                keys[name] = before
 
 
 _STATEMENTS: dict[type, Any] = {

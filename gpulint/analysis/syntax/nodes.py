@@ -124,13 +124,9 @@ def default_of(node: ast.AST, name: str) -> ast.expr | None:
     """The default of a function's parameter."""
     given: ast.arguments = node.args  # type: ignore[attr-defined]
     positional = [*given.posonlyargs, *given.args]
-    for one, default in zip(reversed(positional), reversed(given.defaults), strict=False):
-        if one.arg == name:
-            return default
-    for one, named in zip(given.kwonlyargs, given.kw_defaults, strict=True):
-        if one.arg == name:
-            return named
-    return None
+    from_last = zip(reversed(positional), reversed(given.defaults), strict=False)
+    by_name = zip(given.kwonlyargs, given.kw_defaults, strict=True)
+    return next((default for one, default in (*from_last, *by_name) if one.arg == name), None)
 
 
 def at_once(statement: ast.AST) -> Iterator[Any]:
