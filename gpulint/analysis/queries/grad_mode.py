@@ -72,7 +72,7 @@ def _worked_out(evaluator: Evaluator, function: Function, depth: int) -> GradMod
         return _where_handed_on(evaluator, function, function.parent, depth)
     modes = {one.mode for one in found}
     if not modes:
-        by = _switched_at_the_top(evaluator, function)
+        by = _switched_off_in(evaluator, function.file.body)  # whatever runs later runs without grad
         return GradMode("on") if by is None else GradMode("off", by)
     sure = certain and all(one.certain for one in found)
     if len(modes) == 1:
@@ -126,11 +126,3 @@ def _is_alone(function: Function, call: ast.Call) -> bool:
     flow = function.flow
     statement = flow.statement_of(call)
     return isinstance(statement, ast.Expr) and flow.blocks[statement].owner is function.node
-
-
-def _switched_at_the_top(evaluator: Evaluator, function: Function) -> Any:
-    """`torch.set_grad_enabled(False)` as a statement of the module: whatever runs later runs without grad."""
-    body = function.file.body
-    calls = body.flow.calls.get("set_grad_enabled", ())
-    alone, root = (one for one in calls if _is_alone(body, one)), evaluator.root(body)
-    return next((one for one in alone if evaluator.modes.of_context(one, root) == "off"), None)
