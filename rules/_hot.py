@@ -21,7 +21,6 @@ from gpulint.analysis.queries.multiplicity import Repeats
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import LOOPS, last_name
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
-from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, RelatedNode, Remove, Repair, Report, Rule
 
 _LOOKS = frozenset({"is_available", "device_count", "hasattr", "isinstance", "len"})
@@ -89,7 +88,6 @@ class Habit:
 class HotRule(Rule):
     """A rule about calls that some habits have in hot loops."""
 
-    severity = Severity.WARNING
     doubts = True
     habits: ClassVar[tuple[Habit, ...]]
 
@@ -204,7 +202,6 @@ def _report(asked: Asked, habit: Habit, made: HotCall) -> Report:
         habit.cost_of(made.every),
         repair=(lambda: _repair(asked, habit, made)) if here else None,
         related=related,
-        subject=asked.called(made.at),
     )
 
 

@@ -24,7 +24,6 @@ from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.flow import Flow
 from gpulint.analysis.syntax.nodes import arguments
 from gpulint.answers import Answer, Question, confidence_of, left_open, proven, refuted, until_refuted
-from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, RelatedNode, Repair, Report, Rule
 
@@ -123,7 +122,6 @@ class HookHolds(Rule):
     code = "GPU105"
     name = "hook-holds"
     severity = Severity.ERROR
-    runtime_claim = Claim("drift")
     triggers = (
         (b"_hook(",),
         (b"register_forward", b"register_full_backward", b"register_backward", b"register_hook"),
@@ -154,7 +152,7 @@ class HookHolds(Rule):
 def _claim(hook: Hook, texts: tuple[str, str, Cost], answers: Iterable[Answer]) -> Claimed:
     text, why, cost = texts
     message = text.format(hook.name)
-    report = partial(Report, hook.call, message, why, cost, Severity.WARNING, subject=hook.name)
+    report = partial(Report, hook.call, message, why, cost, Severity.WARNING)
     return Claimed(hook.call, hook.name, until_refuted(answers), report)
 
 
@@ -377,7 +375,6 @@ def _report(asked: Asked, one: Stored, at: Any, graph: bool) -> Report:
         Severity.ERROR if graph and one.grows else Severity.WARNING,
         partial(_repair, asked, one, graph) if at is one.node and one.grows else None,
         (related,) if asked.is_here(one.hook.frame) else (),
-        subject=one.name,
     )
 
 

@@ -21,7 +21,6 @@ from gpulint.analysis.syntax.flow import Flow
 from gpulint.analysis.syntax.nodes import arguments, dotted, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
-from gpulint.findings import Severity
 from gpulint.rule import AddImport, Claimed, Cost, RelatedNode, Remove, Repair, Replace, Report, Rule, Wrap
 
 _MODE_WORDS = frozenset("no_grad inference_mode enable_grad set_grad_enabled".split())
@@ -88,7 +87,6 @@ class IneffectiveGradMode(Rule):
 
     code = "GPU204"
     name = "ineffective-grad-mode"
-    severity = Severity.WARNING
     runtime_claim = Claim("guard")
     doubts = True
     triggers = (
@@ -278,7 +276,6 @@ def _idle_report(asked: Asked, target: ast.Attribute, misspelt: bool) -> Report:
             "gradients of all the weights; where nothing before them wants a gradient the activations, and the optimizer's states",
             "162.32 MiB against 38.19 MiB at the peak for a head on 8 linear layers; H200, torch 2.11",
         ),
-        subject=text,
     )
 
 
@@ -308,7 +305,6 @@ def _claim(
         "use it as `with torch.no_grad():` around the code, or as the decorator of the function that runs it",
         cost,
         related=tuple(RelatedNode("and so has this", other) for other in also),
-        subject=name,
         repair=partial(_repair, asked, what, at, name, function, rest),
     )
     return Claimed(at, name, until_refuted(answers), report)

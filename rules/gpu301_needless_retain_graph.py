@@ -14,7 +14,6 @@ from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import keyword
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
-from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Remove, Repair, Report, Rule
 
 if TYPE_CHECKING:
@@ -82,7 +81,6 @@ class NeedlessRetainGraph(Rule):
 
     code = "GPU301"
     name = "needless-retain-graph"
-    severity = Severity.WARNING
     runtime_claim = Claim("retained")
     triggers = ((b"retain_graph",), (b"backward",))
     doubts = True
@@ -170,7 +168,6 @@ def _report(asked: Asked, one: Backward) -> Report:
             "1.58 GiB against 698 MiB allocated after the backward of a 4-layer language model; H200, torch 2.11",
         ),
         repair=lambda: _repair(asked, one),
-        subject=asked.called(one.call),
     )
 
 

@@ -418,7 +418,6 @@ def _report(asked: Asked, late: _Late) -> Report:
         f"a large output by its use, and nothing reads it again before its name is {end}",
         Cost("the output's own bytes, at the peak", figure),
         repair=lambda: _repair(asked, late),
-        subject=late.names[0],
     )
 
 

@@ -24,7 +24,6 @@ from gpulint.analysis.queries.processes import by_every_process, train_together
 from gpulint.analysis.queries.reached import reached
 from gpulint.answers import Answer, Question, Verdict, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
-from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
 
 if TYPE_CHECKING:
@@ -95,7 +94,6 @@ class CheckpointOnDevice(Rule):
 
     code = "GPU403"
     name = "checkpoint-on-device"
-    severity = Severity.WARNING
     runtime_claim = Claim("growth", device_only=True)
     triggers = ((b"torch",), (b"load(",), (b"cuda", b"device", b"rank", b"State", b"checkpoint", b"ckpt"))
     doubts = True
@@ -268,7 +266,6 @@ def _report(asked: Asked, load: Load, what: Loaded, answers: tuple[Answer, ...])
             '870 MiB allocated while loading, 348 MiB with `map_location="cpu"`, for a 4-layer language model; H200, torch 2.11',
         ),
         repair=lambda: _repair(asked, load, what),
-        subject=asked.called(load.call),
     )
 
 

@@ -96,7 +96,6 @@ class SnapshotOnDevice(Rule):
 
     code = "GPU404"
     name = "snapshot-on-device"
-    severity = Severity.WARNING
     runtime_claim = Claim("growth", device_only=True)
     triggers = (
         (b"state_dict()", b"deepcopy", b"parameters"),
@@ -356,7 +355,6 @@ def _copy(asked: Asked, copy: Copy, what: Fate) -> Report:
         "nothing computes with the copy; on the CPU it waits as well",
         Cost("one model on the GPU", "173 MiB for a 4-layer language model; H200, torch 2.11"),
         repair=lambda: _repair(asked, copy, what),
-        subject=holder,
     )
 
 
@@ -370,7 +368,6 @@ def _alias(asked: Asked, copy: Copy, what: Fate) -> Report:
         "no memory, but the weights that were meant to be kept",
         Severity.ERROR,
         repair=lambda: _repair(asked, copy, what),
-        subject=holder,
         claim=Claim("alias", device_only=True),
     )
 

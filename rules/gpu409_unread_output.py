@@ -208,7 +208,6 @@ def _report(asked: Asked, forward: Forward, at: Any, part: str, why: str) -> Rep
         "no use of its output goes to the rest",
         _COSTS[part],
         repair=lambda: _repair(asked, forward.call, at) if why == _NONE and at is not forward.call else None,
-        subject=part,
     )
 
 

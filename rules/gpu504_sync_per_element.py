@@ -19,7 +19,6 @@ from gpulint.analysis.queries.waits import read_one_by_one, reads, waits_for
 from gpulint.analysis.syntax.nodes import COMPREHENSIONS, called_on, key_of, last_name
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
-from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, RelatedNode, Report, Rule
 
 if TYPE_CHECKING:
@@ -100,7 +99,6 @@ class SyncPerElement(Rule):
 
     code = "GPU504"
     name = "sync-per-element"
-    severity = Severity.WARNING
     runtime_claim = Claim("time", ("Tensor.item", "Tensor.tolist", "Tensor.cpu"))
     doubts = True
     triggers = ((b"torch", b"lightning"), (b"for ", b"lambda"))  # where a step runs it, another file may say
@@ -400,6 +398,5 @@ def _report(asked: Asked, found: _Reads) -> Report:
         f"`{asked.source(first)}` waits for the GPU once for each {what}`{asked.source(found.tensor)}`",
         remedy,
         Cost("a wait for the GPU for each of them, in every step", measured),
-        subject=asked.source(found.tensor, 200),
         related=tuple(RelatedNode("and so does this", other) for other in others[:3]),
     )

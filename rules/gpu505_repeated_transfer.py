@@ -16,7 +16,6 @@ from gpulint.analysis.queries.waits import goes_on
 from gpulint.analysis.syntax.nodes import LOOPS, arguments, called_on, dotted, key_of, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
-from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
 
 if TYPE_CHECKING:
@@ -131,7 +130,6 @@ class RepeatedTransfer(Rule):
 
     code = "GPU505"
     name = "repeated-transfer"
-    severity = Severity.WARNING
     runtime_claim = Claim("transfer", device_only=True)
     triggers = ((b".to(", b".cuda(", b".type", b".copy_("), (b"torch",))
     doubts = True
@@ -391,7 +389,6 @@ def _report(move: _Move) -> Report:
         f"the host waits until the GPU has done all it was given before; {advice}",
         Cost(taken, measured),
         repair=lambda: _repair(move),
-        subject=move.name,
     )
 
 

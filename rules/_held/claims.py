@@ -61,8 +61,6 @@ from gpulint.answers import (
     refuted,
     until_refuted,
 )
-from gpulint.claims import Claim
-from gpulint.findings import Severity
 from gpulint.rule import Claimed, Rule
 
 _MODES = frozenset({"evaluates", "trains"})
@@ -75,8 +73,6 @@ _KEEPING = frozenset({"stored", "returned", "given", "computed", "too much"})
 class HeldRule(Rule):
     """A rule that tells a part of what they find together."""
 
-    severity = Severity.WARNING
-    runtime_claim = Claim("drift")
     doubts = True
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
