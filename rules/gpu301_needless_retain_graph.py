@@ -3,9 +3,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gpulint.analysis.asked import Asked
 from gpulint.analysis.domain.values import in_text_order
+from gpulint.analysis.evaluate.consumers import Use
 from gpulint.analysis.queries.amounts import amounts_of
 from gpulint.analysis.queries.graphs.anew import older_parts
 from gpulint.analysis.queries.graphs.backwards import Backward, again, backwards, older_than_round
@@ -15,10 +17,6 @@ from gpulint.analysis.syntax.nodes import keyword
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.rule import Claimed, Cost, Remove, Repair, Report, Rule
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
-    from gpulint.analysis.evaluate.consumers import Use
 
 
 class NeedlessRetainGraph(Rule):

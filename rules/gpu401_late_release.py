@@ -4,13 +4,17 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from gpulint.rules._forwards import labels_positions
 
-from gpulint.analysis.domain.values import UNKNOWN
+from gpulint.analysis.asked import Asked
+from gpulint.analysis.domain.values import UNKNOWN, Value
 from gpulint.analysis.evaluate.consumers import Use, consumers, consumers_of_definition
-from gpulint.analysis.project.file import Class
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.models.table import Row
+from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.queries.amounts import through_batches
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.graphs.backwards import backwards
@@ -18,19 +22,12 @@ from gpulint.analysis.queries.networks.forwards import Forward, forwards
 from gpulint.analysis.queries.networks.runs import runs_of
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.stores.on_device import gives_dense, is_dense
+from gpulint.analysis.syntax.flow import Definition
 from gpulint.analysis.syntax.nodes import argument, called_on, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Insert, Remove, Repair, Replace, Report, Rule
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
-    from gpulint.analysis.domain.values import Value
-    from gpulint.analysis.evaluate.evaluator import Evaluator
-    from gpulint.analysis.evaluate.frames import Frame
-    from gpulint.analysis.project.file import Function
-    from gpulint.analysis.syntax.flow import Definition
 
 _MANY: Final = 1_000  # scores at each position
 _KEPT: Final = frozenset({"stored", "returned", "too much", "saved"})
@@ -263,13 +260,16 @@ def _is_dense(asked: Asked, forward: Forward) -> bool:
     )
 
 
+def _row(asked: Asked, use: Use) -> Row | None:
+    """The table's row of the loss or the layer that is given the scores, or of another operation."""
+    if use.role != "given" or not isinstance(use.node, ast.Call):
+        return use.row
+    return asked.evaluator.calling.made_by(asked.evaluator.value_of(use.node.func, use.frame))
+
+
 def _loss(asked: Asked, use: Use) -> str:
     """What a loss that is given the scores saves: `softmax` or `input`; empty where it is none of torch's."""
-    evaluator, call = asked.evaluator, use.node
-    if use.role == "given" and isinstance(call, ast.Call):
-        row = evaluator.calling.made_by(evaluator.value_of(call.func, use.frame))
-    else:
-        row = use.row
+    row = _row(asked, use)
     return row.saves if row is not None else ""
 
 
@@ -379,23 +379,16 @@ def _scores_what_it_embeds(evaluator: Evaluator, network: Value, depth: int = 3)
 def _saved(asked: Asked, late: _Late) -> Iterator[Answer]:
     """Whether the graph keeps the scores for its backward, whoever lets go of their name."""
     for use in late.uses:
-        saves = _loss(asked, use)
+        row, saves = _row(asked, use), _loss(asked, use)
         if saves == "input":
             yield refuted(Question.BACKWARD, "the loss saves what it is given for its backward", use.node)
-        if _is_layer(asked, use):
+        if use.role == "given" and row is not None and row.weights not in ("", "none"):
             yield refuted(Question.BACKWARD, "a layer saves what it is given for its backward", use.node)
         keeps = use.role == "computed" and (use.row is None or use.row.graph == "keeps")
         if not saves and (use.role == "given" or keeps):
             clause = "whether the loss itself keeps them for its backward is not in sight"
             yield left_open(Question.BACKWARD, clause)
             return
-
-
-def _is_layer(asked: Asked, use: Use) -> bool:
-    """Whether a layer with weights is given the scores."""
-    func = asked.evaluator.value_of(use.node.func, use.frame) if use.role == "given" else UNKNOWN
-    row = asked.evaluator.calling.made_by(func) if func.kind == "module" else None
-    return row is not None and row.weights not in ("", "none")
 
 
 # -- report

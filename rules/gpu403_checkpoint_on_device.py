@@ -3,8 +3,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from gpulint.analysis.asked import Asked
+from gpulint.analysis.project.file import File
 from gpulint.analysis.queries.calls import leading_to
 from gpulint.analysis.queries.lifetime import is_last_of_module, lets_go, step_while_bound
 from gpulint.analysis.queries.loads import (
@@ -25,10 +27,6 @@ from gpulint.analysis.queries.reached import reached
 from gpulint.answers import Answer, Question, Verdict, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
-    from gpulint.analysis.project.file import File
 
 _CALLERS: Final = 12  # functions that lead to a load
 

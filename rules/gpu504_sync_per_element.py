@@ -5,10 +5,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from gpulint.analysis.asked import Asked
+from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.consumers import consumers
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.evaluate.weights import trips, weight
+from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.intended import beside_a_phase
 from gpulint.analysis.queries.multiplicity import Repeats
 from gpulint.analysis.queries.networks.behind import gone_through, rounds, source_of
@@ -16,18 +21,11 @@ from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.stores.on_device import devices, each_of
 from gpulint.analysis.queries.waits import read_one_by_one, reads, waits_for
+from gpulint.analysis.syntax.flow import Definition
 from gpulint.analysis.syntax.nodes import COMPREHENSIONS, called_on, key_of, last_name
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.rule import Claimed, Cost, RelatedNode, Report, Rule
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
-    from gpulint.analysis.domain.values import Value
-    from gpulint.analysis.evaluate.evaluator import Evaluator
-    from gpulint.analysis.evaluate.frames import Frame
-    from gpulint.analysis.project.file import Function
-    from gpulint.analysis.syntax.flow import Definition
 
 _FEW: Final = 4  # layers
 

@@ -417,13 +417,9 @@ def _assumed(asked: Asked, store: Store, value: Value, state: GraphState) -> Ite
 def _is_gone_through(asked: Asked, node: Any, store: Store, value: Value) -> bool:
     """Whether a backward goes through what a node gives, or through the same entry where the function reads it elsewhere."""
     frames = {store.frame, *(frame for _, frame in value.origins if frame is not None)}
-    for frame in [where for one in frames for where in one.around]:
-        if node not in frame.flow.parents:
-            continue
-        same = [node]
-        if isinstance(node, ast.Subscript):
-            entries_read = (one for one in frame.flow.parents if isinstance(one, ast.Subscript))
-            same = [one for one in entries_read if ast.unparse(one) == ast.unparse(node)]
+    for frame in (where for one in frames for where in one.around if node in where.flow.parents):
+        read = frame.flow.of_kind(ast.Subscript) if isinstance(node, ast.Subscript) else [node]
+        same = (one for one in read if ast.unparse(one) == ast.unparse(node))
         if any(backwards(asked.evaluator, one, frame) for one in same):
             return True
     return False
@@ -459,11 +455,8 @@ def _is_of_networks(one: Round, origins: set[Any]) -> bool:
     """Whether each round of a loop runs another network: one that the loop runs through."""
     flow = one.frame.flow
     own = [node for node, frame in origins if frame is one.frame and one.loop in flow.loops(node)]
-    for node in own:
-        bound = [found for found in flow.bound_in(node.func) if found.kind == "loop"]
-        if all(_loop_of(flow, found) is not one.loop for found in bound):
-            return False
-    return bool(own)
+    bound = ([found for found in flow.bound_in(node.func) if found.kind == "loop"] for node in own)
+    return bool(own) and all(one.loop in [_loop_of(flow, found) for found in each] for each in bound)
 
 
 def _loop_of(flow: Any, definition: Any) -> Any:

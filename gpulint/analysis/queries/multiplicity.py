@@ -189,14 +189,9 @@ class Multiplicity:
 
     def _is_direct(self, event: Event, loop: Any, frame: Frame) -> bool:
         """Whether an event happens in each round of a loop, not in a loop of its own: few rounds are none."""
-        if event.within:
-            return False
-        for inner in event.loops:
-            if inner is loop:
-                return True
-            if self.trips(inner, frame) is None and not self._steps.is_over_parts(inner, frame):
-                return False
-        return False
+        inner = event.loops[: event.loops.index(loop)]
+        parts = (self.trips(one, frame) is not None or self._steps.is_over_parts(one, frame) for one in inner)
+        return not event.within and all(parts)
 
     def _is_counted(self, event: Event, loop: Any, frame: Frame) -> bool:
         """Whether the loops within one in which an event happens do no more than count: the parts of a batch."""
