@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -270,8 +269,6 @@ def _held(asked: Asked, one: Stored, takers: set[Function]) -> Claimed:
     on = [each for each, _ in under if grad_mode(asked.evaluator, each.call, each.frame).mode != "off"]
     running = [each for each, again in under if again]
     graph = one.graph and bool(on or not under)
-    if graph and one.grows and one.value.device == "host" and _is_emptied_by_run(asked, one):
-        one = replace(one, grows=False)  # the next forward's takes the place of the last one's
     answers = until_refuted(_of_held(asked, one, running, takers, graph))
     at = one.node if asked.is_here(one.use.frame) else one.hook.call
     return Claimed(at, one.name, answers, partial(_report, asked, one, at, graph))
@@ -335,13 +332,6 @@ def _is_in_time(asked: Asked, by: Any, frame: Frame, running: list[Forward]) -> 
         return True
     rates = {one.rate for one in asked.multiplicity.of(by, frame)}
     return not running or not rates.isdisjoint(("step", "every nth"))
-
-
-def _is_emptied_by_run(asked: Asked, one: Stored) -> bool:
-    """Whether the method that empties what a hook fills is the one that runs a network, so that all stays from one run to the next."""
-    cls = one.hook.frame.function.cls
-    emptying = {where.function for _, where, _ in _emptied(asked, one)} if cls is not None else ()
-    return any(any(forwards(asked.evaluator, each)) for each in emptying if each.cls is cls)
 
 
 def _is_made(one: Stored) -> bool:
