@@ -135,9 +135,7 @@ def _outlives(asked: Asked, one: Backward, kept: bool) -> Answer:
         return proven(Question.OUTLIVES, "it stays until the next round has made its own", loops[0])
     if kept or isinstance(one.through, ast.Attribute) or function.is_module:
         return proven(Question.OUTLIVES, "it stays where it is kept")
-    elsewhere = [
-        (node, where) for node, where in in_text_order(one.origins) if place_in(function, node, where) is None
-    ]
+    elsewhere = [each for each in in_text_order(one.origins) if place_in(function, *each) is None]
     for node, where in elsewhere:
         if isinstance(where.flow.statement_of(node), ast.Assign) and where.flow.loops(node):
             return proven(Question.OUTLIVES, f"`{where.function.name}` has it until its next round")
@@ -149,10 +147,8 @@ def _outlives(asked: Asked, one: Backward, kept: bool) -> Answer:
     if any(each.work == "forward" for each in later):
         return proven(Question.OUTLIVES, "it stays while another forward runs", later[0].node)
     if later:
-        clause = (
-            f"`{function.name}` ends, and its graph is freed, before the next is made: then it saves little"
-        )
-        return left_open(Question.OUTLIVES, clause)
+        clause = "ends, and its graph is freed, before the next is made: then it saves little"
+        return left_open(Question.OUTLIVES, f"`{function.name}` {clause}")
     return refuted(Question.OUTLIVES, "the function ends, and the graph with it")
 
 

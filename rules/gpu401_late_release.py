@@ -176,12 +176,10 @@ def _late(asked: Asked, forward: Forward, made: Definition) -> _Late | None:
 def _lasts(made: Definition, forward: Forward, peak: ast.Call) -> bool:
     """Whether nothing else is given the name before the peak."""
     flow = forward.frame.flow
-    own = [one for one in flow.definitions[made.key] if one.statement is made.statement]
-    if own[-1] is not made:
-        return False  # `_, x, _ = …`
-    return (
-        flow.holds_from_before(made) if peak is forward.call else flow.holds_at(made, flow.statement_of(peak))
-    )
+    *_, last = (one for one in flow.definitions[made.key] if one.statement is made.statement)
+    if peak is forward.call:
+        return last is made and flow.holds_from_before(made)  # else `_, x, _ = …`
+    return last is made and flow.holds_at(made, flow.statement_of(peak))
 
 
 def _is_loss_of(node: Any, first: bool) -> bool:
@@ -253,11 +251,8 @@ def _is_dense(asked: Asked, forward: Forward) -> bool:
     base = getattr(forward.expression, "value", None)
     whole = asked.evaluator.value_of(base, forward.frame) if base is not None else UNKNOWN
     is_part = whole.kind == "module" and whole.ref is None
-    return (
-        forward.expression is forward.call.func
-        and not is_part
-        and gives_dense(asked.evaluator, forward.network, many=True)
-    )
+    is_whole = forward.expression is forward.call.func and not is_part
+    return is_whole and gives_dense(asked.evaluator, forward.network, many=True)
 
 
 def _row(asked: Asked, use: Use) -> Row | None:
@@ -273,12 +268,10 @@ def _loss(asked: Asked, use: Use) -> str:
     return row.saves if row is not None else ""
 
 
-def _laid_out(
-    asked: Asked, call: ast.Call, frame: Any, is_loss: bool, depth: int = 4
-) -> Iterator[int | None]:
+def _laid_out(asked: Asked, call: Any, frame: Any, is_loss: bool, depth: int = 4) -> Iterator[int | None]:
     """The width of each layout by rows that scores are brought into for a loss: `scores.view(-1, width)`; None where it is not known.
     For what is not known to be a loss, only a cut by positions says something."""
-    node: Any = call
+    node, known = call, asked.evaluator.table.knows("tensor")
     while isinstance(node, (ast.Call, ast.Subscript, ast.Name)):
         if isinstance(node, ast.Name):
             made = [one.value for one in frame.flow.reaching(node) if one.kind == "assign"]
@@ -289,9 +282,7 @@ def _laid_out(
             if any(ast.unparse(one.upper) == "-1" for one in cuts if one.upper):
                 yield None  # `scores[:, :-1]`: each position but the last
             node = node.value
-        elif (row := asked.evaluator.table.own("tensor", last_name(node.func))) and called_on(
-            node
-        ) is not None:
+        elif called_on(node) is not None and (row := known.get(last_name(node.func))) is not None:
             if row.does == "lays out" and is_loss:
                 by_rows = called_on(node, "view", "reshape") is not None and len(node.args) == 2
                 const = asked.evaluator.value_of(node.args[-1], frame).const if by_rows else None
@@ -303,16 +294,12 @@ def _laid_out(
 
 def _given_in(asked: Asked, late: _Late) -> Iterator[tuple[Any, Frame]]:
     """What a network of the project gives under the names, as its own forward spells it."""
-    evaluator, forward = asked.evaluator, late.forward
-    method = evaluator.method(forward.network.ref, "forward")
-    if (
-        method is None
-        or (inner := evaluator.enter(method, forward.call, forward.frame, forward.network)) is None
-    ):
-        return
-    for returned in inner.flow.returns:
+    evaluator, one = asked.evaluator, late.forward
+    method = evaluator.method(one.network.ref, "forward")
+    inner: Any = evaluator.enter(method, one.call, one.frame, one.network) if method is not None else None
+    for returned in inner.flow.returns if inner is not None else ():
         if not evaluator.is_dead(returned, inner):
-            yield from ((one, inner) for one in _parts(returned.value, late.path))
+            yield from ((part, inner) for part in _parts(returned.value, late.path))
 
 
 def _parts(node: Any, path: tuple[Any, ...]) -> Iterator[Any]:

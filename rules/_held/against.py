@@ -83,7 +83,7 @@ def _unseen_reader(asked: Asked, cut: Cut, owner: Owner | None, holder: str) -> 
         return ""
     root = owner.key.partition(".")[0]
     for use in flow.uses.get(root, ()):
-        above = flow.parents.get(use)
+        above: Any = flow.parents.get(use)
         outer = flow.parents.get(above)
         is_method = isinstance(above, ast.Attribute) and getattr(outer, "func", None) is above
         call = outer if is_method or isinstance(above, ast.keyword) else above
