@@ -8,6 +8,7 @@ from typing import Any
 
 from gpulint.rules._forwards import in_eval_mode
 from gpulint.rules._held.against import against, is_read_after, is_under_no_grad_fix
+from gpulint.rules._held.averages import CHAIN, WEIGHTS
 from gpulint.rules._held.cuts import Cut, cuts, is_summand, starts
 from gpulint.rules._held.mended import by_methods
 from gpulint.rules._held.readers import takes_numbers
@@ -47,14 +48,6 @@ _EITHER = Cost(
 _RETAINED = Cost(
     "the tensors that its graph still saves, for each iteration",
     "925 MiB a step for a 4-layer language model; H200, torch 2.11",
-)
-_WEIGHTS = Cost(
-    "host memory that grows with every update",
-    "47.8 KiB a step, and hardly any time, for the weights of an 8-layer MLP; H200, torch 2.11",
-)
-_CHAIN = Cost(
-    "host memory that grows with every update, and every activation where no backward frees them",
-    "23.3 KiB a step of host memory for an 8-layer MLP; H200, torch 2.11",
 )
 _UNDER_GRAD = "grad is on where it is made, and nothing detaches it"
 
@@ -175,7 +168,7 @@ def _words(asked: Asked, told: Held, what: str, found: tuple[Cut, ...]) -> tuple
         reason = "grad is enabled here, and nothing detaches the average or what goes into it"
         message = f"{where} takes in `{what}` with its graph at every update: its own graph grows without end"
         of_weights = any(asked.evaluator.value_of(one.node, one.frame).kind == "parameter" for one in found)
-        return message, reason, _WEIGHTS if of_weights else _CHAIN, Severity.WARNING
+        return message, reason, WEIGHTS if of_weights else CHAIN, Severity.WARNING
     if told.becomes:
         return _of_kept(asked, told, what, found)
     severity = Severity.INFO if len(doubts_of(told.answers)) > 1 else Severity.WARNING
