@@ -122,7 +122,7 @@ class Report:
     `at` is the expression or statement that the report is about; a node of `asked.tree` will do. A `repair` that asks for or
     makes libcst nodes is given as a function: it is only called where the file is reported on. `doubts` say what the code does
     not show, each in one clause: with any the report has low confidence, and its fix is never safe.
-    `subject` is the name of what it is about, as the code spells it, and `claim` what a run can say to this report, where
+    `subject` is the name of what it is about, as the code spells it, where that is not the claim's, and `claim` what a run can say to this report, where
     that is not the rule's `runtime_claim`: the verifier goes by these and never by the message. `follows` are the places that mend
     this as well where they are told and mended.
     """
@@ -194,7 +194,7 @@ class Rule:
 
     code: ClassVar[str]
     name: ClassVar[str]
-    severity: ClassVar[Severity]
+    severity: ClassVar[Severity] = Severity.WARNING
     # Every group must have at least one of its byte strings in the file, or the rule cannot fire there.
     triggers: ClassVar[tuple[tuple[bytes, ...], ...]]
     default: ClassVar[bool] = True

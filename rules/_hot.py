@@ -21,7 +21,6 @@ from gpulint.analysis.queries.multiplicity import Repeats
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import LOOPS, last_name
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
-from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, RelatedNode, Remove, Repair, Report, Rule
 
 _LOOKS = frozenset({"is_available", "device_count", "hasattr", "isinstance", "len"})
@@ -89,7 +88,6 @@ class Habit:
 class HotRule(Rule):
     """A rule about calls that some habits have in hot loops."""
 
-    severity = Severity.WARNING
     doubts = True
     habits: ClassVar[tuple[Habit, ...]]
 
@@ -124,16 +122,14 @@ def _is_called_here(asked: Asked, function: Function) -> bool:
 
 def _place(asked: Asked, call: ast.Call, frame: Frame, repeats: Repeats) -> tuple[ast.Call, Frame]:
     """Where it is told: beside the step, or at the call that the loop of steps makes."""
-    for one, where in ((call, frame), *repeats.calls):
-        if asked.steps.of(where.function) or where is repeats.frame:
-            return one, where
-    return call, frame
+    ways = ((call, frame), *repeats.calls)
+    beside = (one for one in ways if asked.steps.of(one[1].function) or one[1] is repeats.frame)
+    return next(beside, (call, frame))
 
 
 def _answers(asked: Asked, habit: Habit, made: HotCall) -> Iterator[Answer]:
     repeats, evaluator = made.repeats, asked.evaluator
-    elsewhere = repeats.frame is not None and not asked.is_here(repeats.frame)
-    filename = repeats.frame.function.file.path if repeats.frame is not None and elsewhere else ""
+    filename = "" if asked.is_here(repeats.frame) else repeats.frame.function.file.path
     if repeats.rate in ("step", "every nth"):
         yield habit.amortised(made.every, repeats.loop, filename)
         phase = beside_a_phase(evaluator, asked.steps, made.call, made.frame)
@@ -155,7 +151,7 @@ def _answers(asked: Asked, habit: Habit, made: HotCall) -> Iterator[Answer]:
 
 def _without_training(asked: Asked, made: HotCall) -> Answer:
     """What it matters in a loop that does not train: little in an evaluation, and for all that is seen nothing in others."""
-    frame = made.repeats.frame or made.frame
+    frame = made.repeats.frame
     evaluates = in_eval_mode(asked, ((one.node, frame) for one in asked.steps.of(frame.function)))
     sites = ((made.call, made.frame), *made.repeats.calls)
     off = any(grad_mode(asked.evaluator, node, where).mode == "off" for node, where in sites)
@@ -167,11 +163,9 @@ def _without_training(asked: Asked, made: HotCall) -> Answer:
 
 def _under(flag: ast.AST, repeats: Repeats) -> Answer:
     """What a condition that the code does not decide says: where it changes within the loop, it holds in some rounds only."""
-    changes = False
-    if repeats.frame is not None:
-        flow = repeats.frame.flow
-        bound = {found.statement for found in flow.bound_in(flag)} & flow.blocks.keys()
-        changes = repeats.loop in bound or any(repeats.loop in flow.loops(one) for one in bound)
+    flow = repeats.frame.flow
+    bound = {found.statement for found in flow.bound_in(flag)} & flow.blocks.keys()
+    changes = repeats.loop in bound or any(repeats.loop in flow.loops(one) for one in bound)
     if changes or any(isinstance(one, ast.Call) for one in ast.walk(flag)):
         return refuted(Question.REPEATS, f"it runs in some rounds only, where `{ast.unparse(flag)}`", flag)
     return left_open(Question.REACHED, f"it runs only where `{ast.unparse(flag)}` says so", flag)
@@ -179,12 +173,9 @@ def _under(flag: ast.AST, repeats: Repeats) -> Answer:
 
 def _decides_about_steps(asked: Asked, flag: ast.AST, wanted: bool, repeats: Repeats) -> bool:
     """Whether a condition is that of a step as well, which pays then."""
-    if repeats.frame is None or flag not in repeats.frame.flow.parents:
-        return False
-    flow = repeats.frame.flow
-    owner = flow.statement_of(flag)
-    events = asked.steps.of(repeats.frame.function)
-    return not wanted or any(block.owner is owner for event in events for block in flow.around(event.node))
+    flow, events = repeats.frame.flow, asked.steps.of(repeats.frame.function)
+    owners = {block.owner for event in events for block in flow.around(event.node)}
+    return flag in flow.parents and (not wanted or flow.statement_of(flag) in owners)
 
 
 def _report(asked: Asked, habit: Habit, made: HotCall) -> Report:
@@ -204,7 +195,6 @@ def _report(asked: Asked, habit: Habit, made: HotCall) -> Report:
         habit.cost_of(made.every),
         repair=(lambda: _repair(asked, habit, made)) if here else None,
         related=related,
-        subject=asked.called(made.at),
     )
 
 

@@ -38,7 +38,6 @@ def _report(
         first.reason,
         first.cost,
         repair=partial(_repair, asked, setting, mended) if mends else None,
-        subject=setting.variable,
         claim=replace(rule.runtime_claim, options=first.options),
     )
 

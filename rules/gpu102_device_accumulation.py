@@ -24,8 +24,6 @@ from gpulint.analysis.queries.stores.graph_state import graph_state
 from gpulint.analysis.queries.stores.stores import Owner, Round, Store, bounded, emptying, leaves, owner_of
 from gpulint.analysis.syntax.nodes import iterated, last_name
 from gpulint.answers import Answer, Question, Verdict, left_open, minor, proven, refuted, until_refuted
-from gpulint.claims import Claim
-from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Repair, Report, Rule
 
 _COST: Final = Cost("the bytes of the whole output, for each batch", "500 MiB a step for a language model's logits; H200, torch 2.11")  # fmt: skip
@@ -96,8 +94,6 @@ class DeviceAccumulation(Rule):
 
     code = "GPU102"
     name = "device-accumulation"
-    severity = Severity.WARNING
-    runtime_claim = Claim("drift")
     doubts = True
     triggers = (
         (b"torch", b"lightning"), (b"append", b"extend", b"insert", b"+=", b"] =", b"cat(", b"stack("),
@@ -316,7 +312,7 @@ def _over_loader(asked: Asked, owner: Owner) -> bool:
     """Whether a place is filled in each round over all that a loader gives, here or where the method is called."""
     if owner.frame.function.name in BATCH_HOOKS and owner.kind == "object":
         return True
-    steps = [one for one in asked.multiplicity.of(owner.at, owner.frame) if one.rate == "step" and one.frame]
+    steps = [one for one in asked.multiplicity.of(owner.at, owner.frame) if one.rate == "step"]
     filling: list[Any] = [*_many(asked, owner), *steps]
     loops = ((iterated(one.loop), one.frame) for one in filling)
     through = [asked.evaluator.value_of(node, frame) for node, frame in loops if node is not None]
@@ -331,12 +327,6 @@ def _over_batches(asked: Asked, owner: Owner) -> bool:
 
 def _of_ends(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[Answer]:
     found = on_device.ends(asked.evaluator, store, leaf)
-    here = store.frame.function.file
-    apart = {way for way, use in found.items() if use.frame.function.file is not here}
-    elsewhere = apart & {"array", "wanted"}
-    if elsewhere and not found.keys().isdisjoint({"host", "unseen"}):
-        yield left_open(Question.READS, "another file may get it where it has been moved, or after it has")
-        found = {way: use for way, use in found.items() if way not in elsewhere}
     if "array" in found:
         yield refuted(Question.DEVICE, "it becomes an array as it is: it is on the host", found["array"].node)
     if "ids" in found:
@@ -364,7 +354,6 @@ def _report(asked: Asked, at: Any, store: Store, leaf: Any, owner: Owner) -> Rep
         "no graph, but the tensors stay on the device until the container goes",
         _COST,
         repair=partial(_repair, asked, store, leaf, owner),
-        subject=owner.key,
     )
 
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -24,7 +23,6 @@ from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.flow import Flow
 from gpulint.analysis.syntax.nodes import arguments
 from gpulint.answers import Answer, Question, confidence_of, left_open, proven, refuted, until_refuted
-from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, RelatedNode, Repair, Report, Rule
 
@@ -123,7 +121,6 @@ class HookHolds(Rule):
     code = "GPU105"
     name = "hook-holds"
     severity = Severity.ERROR
-    runtime_claim = Claim("drift")
     triggers = (
         (b"_hook(",),
         (b"register_forward", b"register_full_backward", b"register_backward", b"register_hook"),
@@ -154,7 +151,7 @@ class HookHolds(Rule):
 def _claim(hook: Hook, texts: tuple[str, str, Cost], answers: Iterable[Answer]) -> Claimed:
     text, why, cost = texts
     message = text.format(hook.name)
-    report = partial(Report, hook.call, message, why, cost, Severity.WARNING, subject=hook.name)
+    report = partial(Report, hook.call, message, why, cost, Severity.WARNING)
     return Claimed(hook.call, hook.name, until_refuted(answers), report)
 
 
@@ -272,8 +269,6 @@ def _held(asked: Asked, one: Stored, takers: set[Function]) -> Claimed:
     on = [each for each, _ in under if grad_mode(asked.evaluator, each.call, each.frame).mode != "off"]
     running = [each for each, again in under if again]
     graph = one.graph and bool(on or not under)
-    if graph and one.grows and one.value.device == "host" and _is_emptied_by_run(asked, one):
-        one = replace(one, grows=False)  # the next forward's takes the place of the last one's
     answers = until_refuted(_of_held(asked, one, running, takers, graph))
     at = one.node if asked.is_here(one.use.frame) else one.hook.call
     return Claimed(at, one.name, answers, partial(_report, asked, one, at, graph))
@@ -339,13 +334,6 @@ def _is_in_time(asked: Asked, by: Any, frame: Frame, running: list[Forward]) -> 
     return not running or not rates.isdisjoint(("step", "every nth"))
 
 
-def _is_emptied_by_run(asked: Asked, one: Stored) -> bool:
-    """Whether the method that empties what a hook fills is the one that runs a network, so that all stays from one run to the next."""
-    cls = one.hook.frame.function.cls
-    emptying = {where.function for _, where, _ in _emptied(asked, one)} if cls is not None else ()
-    return any(any(forwards(asked.evaluator, each)) for each in emptying if each.cls is cls)
-
-
 def _is_made(one: Stored) -> bool:
     """Whether something is made of what is stored: it is moved, copied or computed with."""
     flow = one.use.frame.flow
@@ -377,7 +365,6 @@ def _report(asked: Asked, one: Stored, at: Any, graph: bool) -> Report:
         Severity.ERROR if graph and one.grows else Severity.WARNING,
         partial(_repair, asked, one, graph) if at is one.node and one.grows else None,
         (related,) if asked.is_here(one.hook.frame) else (),
-        subject=one.name,
     )
 
 

@@ -24,7 +24,6 @@ from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.flow import Definition, Store
 from gpulint.analysis.syntax.nodes import argument, key_of, last_name
 from gpulint.answers import Answer, Question, doubts_of, left_open, minor, proven, refuted, until_refuted
-from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Repair, Report, Rule
 
@@ -103,8 +102,6 @@ class CachedTensor(Rule):
 
     code = "GPU106"
     name = "cached-tensor"
-    severity = Severity.WARNING
-    runtime_claim = Claim("drift")
     doubts = True
     triggers = (
         (b"torch", b"lru_cache", b"functools.cache", b"cachetools"),
@@ -190,7 +187,7 @@ def _memoised(asked: Asked, function: Function) -> Iterator[Claimed]:
                 f"the cache of `{function.name}` keeps `{holder}` alive, with the network that it is or holds"
             )
             why = "each argument of a cached call is kept as a key: cache by what names the network, or on the object"
-            report = partial(Report, by, text, why, _NETWORK, subject=function.name)
+            report = partial(Report, by, text, why, _NETWORK)
             yield Claimed(by, function.name, answers, report)
 
 
@@ -300,7 +297,6 @@ def _claim(asked: Asked, at: Any, name: str, what: str, kept: _Kept, answers: It
         _GRAPH if kept.modes else _BYTES,
         Severity.ERROR if kept.modes and not doubts_of(given) else Severity.WARNING,
         partial(_repair, asked, kept, name) if what == "key" else None,
-        subject=name,
     )
     return Claimed(at, name, given, report)
 

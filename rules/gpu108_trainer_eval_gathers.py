@@ -13,7 +13,6 @@ from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import argument, called_on, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
-from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
 
 Made = tuple[ast.Call, Frame]  # what makes something, and where
@@ -107,7 +106,6 @@ class TrainerEvalGathers(Rule):
 
     code = "GPU108"
     name = "trainer-eval-gathers"
-    severity = Severity.WARNING
     runtime_claim = Claim("gathered")
     triggers = ((b"compute_metrics",), (b"Trainer",), (b"transformers", b"trl"))
     doubts = True
@@ -119,8 +117,7 @@ class TrainerEvalGathers(Rule):
                 kinds = _kinds(asked, call, frame) if keyword(call, "compute_metrics") is not None else []
                 if any(_gives(asked, one, "trainer") for one in kinds):
                     answers = until_refuted(_answers(asked, call, frame, kinds))
-                    report = partial(_report, asked, call, frame, answers)
-                    yield Claimed(call, last_name(call.func), answers, report)
+                    yield Claimed(call, last_name(call.func), answers, partial(_report, asked, call, frame))
 
 
 def _kinds(asked: Asked, call: ast.Call, frame: Frame) -> list[Any]:
@@ -215,7 +212,7 @@ def _makers(asked: Asked, network: Any, frame: Frame, depth: int = 3) -> Iterato
             yield from _makers(asked, one, where, depth - 1)
 
 
-def _report(asked: Asked, call: ast.Call, frame: Frame, answers: tuple[Answer, ...]) -> Report:
+def _report(asked: Asked, call: ast.Call, frame: Frame) -> Report:
     return Report(
         call,
         f"`{last_name(call.func)}` keeps the network's outputs of all evaluation batches on the GPU until `compute_metrics` gets them",
@@ -226,7 +223,6 @@ def _report(asked: Asked, call: ast.Call, frame: Frame, answers: tuple[Answer, .
             "15.8 GiB at the peak after 16 batches of 500 MiB, 681 MiB with `preprocess_logits_for_metrics`, for a 4-layer language model; H200, torch 2.11",
         ),
         repair=lambda: _repair(asked, call, frame),
-        subject=last_name(call.func),
     )
 
 

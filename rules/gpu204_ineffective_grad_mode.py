@@ -21,7 +21,6 @@ from gpulint.analysis.syntax.flow import Flow
 from gpulint.analysis.syntax.nodes import arguments, dotted, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
-from gpulint.findings import Severity
 from gpulint.rule import AddImport, Claimed, Cost, RelatedNode, Remove, Repair, Replace, Report, Rule, Wrap
 
 _MODE_WORDS = frozenset("no_grad inference_mode enable_grad set_grad_enabled".split())
@@ -33,7 +32,6 @@ _LOSES_GRAPH = "code that counts on the graph of a result in that block breaks"
 _WHY = {
     "bare": "`{name}()` as a statement makes a context manager and drops it: grad mode stays as it was",
     "uncalled": "`with {name}:` is given the class, not a context manager, and raises as soon as it is reached",
-    "and": "`and` and `or` choose one of two contexts: `{name}()` is never entered",
     "class": "`no_grad` on the class `{name}` covers its constructor only; its methods run with grad enabled",
     "volatile": "`volatile=True` has had no effect since torch 0.4: the forward saves its activations",
 }
@@ -43,7 +41,7 @@ class IneffectiveGradMode(Rule):
     """
     ## What it does
     Finds grad modes that never take effect: `torch.no_grad()` as a statement of its own, `with torch.no_grad:` without
-    the call, `with torch.no_grad() and …:`, the decorator on a class, and `volatile=True`.
+    the call, the decorator on a class, and `volatile=True`.
 
     So are networks frozen in name only: `net.requires_grad = False`, where `net` is a module, sets an attribute that nothing
     reads, and so does a misspelt `p.require_grad = False`. `net.requires_grad_(False)` freezes.
@@ -88,7 +86,6 @@ class IneffectiveGradMode(Rule):
 
     code = "GPU204"
     name = "ineffective-grad-mode"
-    severity = Severity.WARNING
     runtime_claim = Claim("guard")
     doubts = True
     triggers = (
@@ -127,7 +124,7 @@ def _mode(asked: Asked, node: ast.AST, frame: Frame) -> str:
 
 
 def _in_blocks(asked: Asked, function: Function) -> Iterator[Claimed]:
-    """Contexts that a statement makes and drops, names without calling, or chooses between."""
+    """Contexts that a statement makes and drops, or names without calling."""
     frame, flow = asked.root(function), function.flow
     for statement, block in list(flow.blocks.items()):
         if isinstance(statement, ast.Expr) and _is_bare(asked, statement.value, frame):
@@ -138,10 +135,6 @@ def _in_blocks(asked: Asked, function: Function) -> Iterator[Claimed]:
             expr = item.context_expr
             if not isinstance(expr, ast.Call) and _mode(asked, expr, frame):
                 yield _claim(asked, "uncalled", expr, function, _at_entry(asked, function))
-            elif isinstance(expr, ast.BoolOp) and all(isinstance(one, ast.Call) for one in expr.values):
-                dropped = expr.values[0 if isinstance(expr.op, ast.And) else 1]
-                if _mode(asked, dropped, frame):
-                    yield _claim(asked, "and", dropped, function, _at_entry(asked, function))
 
 
 def _is_bare(asked: Asked, node: ast.expr, frame: Frame) -> bool:
@@ -278,7 +271,6 @@ def _idle_report(asked: Asked, target: ast.Attribute, misspelt: bool) -> Report:
             "gradients of all the weights; where nothing before them wants a gradient the activations, and the optimizer's states",
             "162.32 MiB against 38.19 MiB at the peak for a head on 8 linear layers; H200, torch 2.11",
         ),
-        subject=text,
     )
 
 
@@ -308,7 +300,6 @@ def _claim(
         "use it as `with torch.no_grad():` around the code, or as the decorator of the function that runs it",
         cost,
         related=tuple(RelatedNode("and so has this", other) for other in also),
-        subject=name,
         repair=partial(_repair, asked, what, at, name, function, rest),
     )
     return Claimed(at, name, until_refuted(answers), report)

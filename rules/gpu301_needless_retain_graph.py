@@ -3,9 +3,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gpulint.analysis.asked import Asked
 from gpulint.analysis.domain.values import in_text_order
+from gpulint.analysis.evaluate.consumers import Use
 from gpulint.analysis.queries.amounts import amounts_of
 from gpulint.analysis.queries.graphs.anew import older_parts
 from gpulint.analysis.queries.graphs.backwards import Backward, again, backwards, older_than_round
@@ -14,12 +16,7 @@ from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import keyword
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
-from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Remove, Repair, Report, Rule
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
-    from gpulint.analysis.evaluate.consumers import Use
 
 
 class NeedlessRetainGraph(Rule):
@@ -82,7 +79,6 @@ class NeedlessRetainGraph(Rule):
 
     code = "GPU301"
     name = "needless-retain-graph"
-    severity = Severity.WARNING
     runtime_claim = Claim("retained")
     triggers = ((b"retain_graph",), (b"backward",))
     doubts = True
@@ -139,9 +135,7 @@ def _outlives(asked: Asked, one: Backward, kept: bool) -> Answer:
         return proven(Question.OUTLIVES, "it stays until the next round has made its own", loops[0])
     if kept or isinstance(one.through, ast.Attribute) or function.is_module:
         return proven(Question.OUTLIVES, "it stays where it is kept")
-    elsewhere = [
-        (node, where) for node, where in in_text_order(one.origins) if place_in(function, node, where) is None
-    ]
+    elsewhere = [each for each in in_text_order(one.origins) if place_in(function, *each) is None]
     for node, where in elsewhere:
         if isinstance(where.flow.statement_of(node), ast.Assign) and where.flow.loops(node):
             return proven(Question.OUTLIVES, f"`{where.function.name}` has it until its next round")
@@ -153,10 +147,8 @@ def _outlives(asked: Asked, one: Backward, kept: bool) -> Answer:
     if any(each.work == "forward" for each in later):
         return proven(Question.OUTLIVES, "it stays while another forward runs", later[0].node)
     if later:
-        clause = (
-            f"`{function.name}` ends, and its graph is freed, before the next is made: then it saves little"
-        )
-        return left_open(Question.OUTLIVES, clause)
+        clause = "ends, and its graph is freed, before the next is made: then it saves little"
+        return left_open(Question.OUTLIVES, f"`{function.name}` {clause}")
     return refuted(Question.OUTLIVES, "the function ends, and the graph with it")
 
 
@@ -170,7 +162,6 @@ def _report(asked: Asked, one: Backward) -> Report:
             "1.58 GiB against 698 MiB allocated after the backward of a 4-layer language model; H200, torch 2.11",
         ),
         repair=lambda: _repair(asked, one),
-        subject=asked.called(one.call),
     )
 
 

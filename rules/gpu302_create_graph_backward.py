@@ -21,6 +21,15 @@ from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Report, Rule
 
+_OF_CYCLE = Cost(
+    "what the cycle holds, until the gradients are reset",
+    "136 instead of 56 MiB at the peak, 6.00 MiB a step kept by an input that requires grad, for a 2-layer MLP; H200, torch 2.11",
+)
+_OF_GRAPH = Cost(
+    "every activation, until the gradients are reset",
+    "130 MiB instead of 32 MiB held for an 8-layer MLP; H200, torch 2.11",
+)
+
 
 class CreateGraphBackward(Rule):
     """
@@ -86,7 +95,6 @@ class CreateGraphBackward(Rule):
 
     code = "GPU302"
     name = "create-graph-backward"
-    severity = Severity.WARNING
     runtime_claim = Claim("cycle")
     doubts = True
     triggers = ((b"create_graph=True", b"create_graph = True"), (b"backward", b"autograd"))
@@ -134,22 +142,14 @@ def _of_cycle(asked: Asked, one: Backward, until: Sequence[str]) -> Iterator[Ans
 
 
 def _report_of_cycle(asked: Asked, one: Backward, again: bool) -> Report:
-    text, subject = asked.source(one.call), asked.called(one.call)
+    text = asked.source(one.call)
     if again:
         message = f"`{text}` ties the parameters to their gradients in a reference cycle"
         reason = "a later backward frees most of the graph; the cycle stays until the gradients are reset"
-        cost = Cost(
-            "what the cycle holds, until the gradients are reset",
-            "136 instead of 56 MiB at the peak, 6.00 MiB a step kept by an input that requires grad, for a 2-layer MLP; H200, torch 2.11",
-        )
-        return Report(one.call, message, reason, cost, Severity.INFO, subject=subject)
+        return Report(one.call, message, reason, _OF_CYCLE, Severity.INFO)
     message = f"`{text}` keeps the step's whole graph on the parameters' gradients, in a reference cycle"
     reason = "nothing after it in this iteration resets the gradients: the graph lives into the next forward"
-    cost = Cost(
-        "every activation, until the gradients are reset",
-        "130 MiB instead of 32 MiB held for an 8-layer MLP; H200, torch 2.11",
-    )
-    return Report(one.call, message, reason, cost, subject=subject)
+    return Report(one.call, message, reason, _OF_GRAPH)
 
 
 def _read_only(asked: Asked, function: Function) -> Iterator[Claimed]:
@@ -186,5 +186,4 @@ def _report_of_numbers(asked: Asked, call: ast.Call) -> Report:
             "all that the forward has saved, and as much again for the backward, until the gradients go",
             "8.03 instead of 4.28 GiB at the peak for the input's gradient of an 8-layer MLP, 65,536 × 1,024; H200, torch 2.11",
         ),
-        subject=asked.called(call),
     )

@@ -21,7 +21,6 @@ from gpulint.analysis.queries.stores.stores import Store, emptying, graph_in, ow
 from gpulint.analysis.syntax.nodes import key_of, last_name
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
-from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Insert, RelatedNode, Remove, Repair, Replace, Report, Rule
 
 _COST: Final = Cost(
@@ -95,7 +94,6 @@ class DeferredBackwardRule(Rule):
 
     code = "GPU303"
     name = "deferred-backward"
-    severity = Severity.WARNING
     runtime_claim = Claim("deferred")
     triggers = ((b"backward",), (b"for ", b"while "), (b"+=", b"append", b"+ ", b"add_(", b"] ="))
     doubts = True
@@ -223,7 +221,6 @@ def _report(asked: Asked, one: _Deferred) -> Report:
         "gradients accumulate by themselves: a backward for each batch gives the same sum",
         _COST,
         repair=partial(_repair, asked, one),
-        subject=one.name,
         related=(RelatedNode("the one backward", one.backward.call),),
     )
 

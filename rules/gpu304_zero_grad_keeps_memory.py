@@ -11,7 +11,6 @@ from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import argument
 from gpulint.answers import Answer, Question, proven, refuted, until_refuted
 from gpulint.claims import Claim
-from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Remove, Repair, Report, Rule
 
 _CAPTURING = ("graph", "CUDAGraph", "make_graphed_callables")
@@ -72,7 +71,6 @@ class ZeroGradKeepsMemory(Rule):
 
     code = "GPU304"
     name = "zero-grad-keeps-memory"
-    severity = Severity.WARNING
     runtime_claim = Claim("useless")
     triggers = ((b"zero_grad(",), (b"set_to_none", b"zero_grad(False)"), (b"torch",))
 
@@ -114,7 +112,6 @@ def _report(asked: Asked, call: ast.Call) -> Report:
             "the bytes of all gradients, at the peak of the next forward",
             "7 % more at the peak, 2.56 instead of 2.39 GiB for a 4-layer language model with AdamW; H200, torch 2.11",
         ),
-        subject=asked.called(call),
         repair=lambda: _repair(asked, call),
     )
 

@@ -4,13 +4,17 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from gpulint.rules._forwards import labels_positions
 
-from gpulint.analysis.domain.values import UNKNOWN
+from gpulint.analysis.asked import Asked
+from gpulint.analysis.domain.values import UNKNOWN, Value
 from gpulint.analysis.evaluate.consumers import Use, consumers, consumers_of_definition
-from gpulint.analysis.project.file import Class
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.models.table import Row
+from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.queries.amounts import through_batches
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.graphs.backwards import backwards
@@ -18,19 +22,12 @@ from gpulint.analysis.queries.networks.forwards import Forward, forwards
 from gpulint.analysis.queries.networks.runs import runs_of
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.stores.on_device import gives_dense, is_dense
+from gpulint.analysis.syntax.flow import Definition
 from gpulint.analysis.syntax.nodes import argument, called_on, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Insert, Remove, Repair, Replace, Report, Rule
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
-    from gpulint.analysis.domain.values import Value
-    from gpulint.analysis.evaluate.evaluator import Evaluator
-    from gpulint.analysis.evaluate.frames import Frame
-    from gpulint.analysis.project.file import Function
-    from gpulint.analysis.syntax.flow import Definition
 
 _MANY: Final = 1_000  # scores at each position
 _KEPT: Final = frozenset({"stored", "returned", "too much", "saved"})
@@ -179,12 +176,10 @@ def _late(asked: Asked, forward: Forward, made: Definition) -> _Late | None:
 def _lasts(made: Definition, forward: Forward, peak: ast.Call) -> bool:
     """Whether nothing else is given the name before the peak."""
     flow = forward.frame.flow
-    own = [one for one in flow.definitions[made.key] if one.statement is made.statement]
-    if own[-1] is not made:
-        return False  # `_, x, _ = …`
-    return (
-        flow.holds_from_before(made) if peak is forward.call else flow.holds_at(made, flow.statement_of(peak))
-    )
+    *_, last = (one for one in flow.definitions[made.key] if one.statement is made.statement)
+    if peak is forward.call:
+        return last is made and flow.holds_from_before(made)  # else `_, x, _ = …`
+    return last is made and flow.holds_at(made, flow.statement_of(peak))
 
 
 def _is_loss_of(node: Any, first: bool) -> bool:
@@ -256,29 +251,27 @@ def _is_dense(asked: Asked, forward: Forward) -> bool:
     base = getattr(forward.expression, "value", None)
     whole = asked.evaluator.value_of(base, forward.frame) if base is not None else UNKNOWN
     is_part = whole.kind == "module" and whole.ref is None
-    return (
-        forward.expression is forward.call.func
-        and not is_part
-        and gives_dense(asked.evaluator, forward.network, many=True)
-    )
+    is_whole = forward.expression is forward.call.func and not is_part
+    return is_whole and gives_dense(asked.evaluator, forward.network, many=True)
+
+
+def _row(asked: Asked, use: Use) -> Row | None:
+    """The table's row of the loss or the layer that is given the scores, or of another operation."""
+    if use.role != "given" or not isinstance(use.node, ast.Call):
+        return use.row
+    return asked.evaluator.calling.made_by(asked.evaluator.value_of(use.node.func, use.frame))
 
 
 def _loss(asked: Asked, use: Use) -> str:
     """What a loss that is given the scores saves: `softmax` or `input`; empty where it is none of torch's."""
-    evaluator, call = asked.evaluator, use.node
-    if use.role == "given" and isinstance(call, ast.Call):
-        row = evaluator.calling.made_by(evaluator.value_of(call.func, use.frame))
-    else:
-        row = use.row
+    row = _row(asked, use)
     return row.saves if row is not None else ""
 
 
-def _laid_out(
-    asked: Asked, call: ast.Call, frame: Any, is_loss: bool, depth: int = 4
-) -> Iterator[int | None]:
+def _laid_out(asked: Asked, call: Any, frame: Any, is_loss: bool, depth: int = 4) -> Iterator[int | None]:
     """The width of each layout by rows that scores are brought into for a loss: `scores.view(-1, width)`; None where it is not known.
     For what is not known to be a loss, only a cut by positions says something."""
-    node: Any = call
+    node, known = call, asked.evaluator.table.knows("tensor")
     while isinstance(node, (ast.Call, ast.Subscript, ast.Name)):
         if isinstance(node, ast.Name):
             made = [one.value for one in frame.flow.reaching(node) if one.kind == "assign"]
@@ -289,9 +282,7 @@ def _laid_out(
             if any(ast.unparse(one.upper) == "-1" for one in cuts if one.upper):
                 yield None  # `scores[:, :-1]`: each position but the last
             node = node.value
-        elif (row := asked.evaluator.table.own("tensor", last_name(node.func))) and called_on(
-            node
-        ) is not None:
+        elif called_on(node) is not None and (row := known.get(last_name(node.func))) is not None:
             if row.does == "lays out" and is_loss:
                 by_rows = called_on(node, "view", "reshape") is not None and len(node.args) == 2
                 const = asked.evaluator.value_of(node.args[-1], frame).const if by_rows else None
@@ -303,16 +294,12 @@ def _laid_out(
 
 def _given_in(asked: Asked, late: _Late) -> Iterator[tuple[Any, Frame]]:
     """What a network of the project gives under the names, as its own forward spells it."""
-    evaluator, forward = asked.evaluator, late.forward
-    method = evaluator.method(forward.network.ref, "forward")
-    if (
-        method is None
-        or (inner := evaluator.enter(method, forward.call, forward.frame, forward.network)) is None
-    ):
-        return
-    for returned in inner.flow.returns:
+    evaluator, one = asked.evaluator, late.forward
+    method = evaluator.method(one.network.ref, "forward")
+    inner: Any = evaluator.enter(method, one.call, one.frame, one.network) if method is not None else None
+    for returned in inner.flow.returns if inner is not None else ():
         if not evaluator.is_dead(returned, inner):
-            yield from ((one, inner) for one in _parts(returned.value, late.path))
+            yield from ((part, inner) for part in _parts(returned.value, late.path))
 
 
 def _parts(node: Any, path: tuple[Any, ...]) -> Iterator[Any]:
@@ -379,23 +366,16 @@ def _scores_what_it_embeds(evaluator: Evaluator, network: Value, depth: int = 3)
 def _saved(asked: Asked, late: _Late) -> Iterator[Answer]:
     """Whether the graph keeps the scores for its backward, whoever lets go of their name."""
     for use in late.uses:
-        saves = _loss(asked, use)
+        row, saves = _row(asked, use), _loss(asked, use)
         if saves == "input":
             yield refuted(Question.BACKWARD, "the loss saves what it is given for its backward", use.node)
-        if _is_layer(asked, use):
+        if use.role == "given" and row is not None and row.weights not in ("", "none"):
             yield refuted(Question.BACKWARD, "a layer saves what it is given for its backward", use.node)
         keeps = use.role == "computed" and (use.row is None or use.row.graph == "keeps")
         if not saves and (use.role == "given" or keeps):
             clause = "whether the loss itself keeps them for its backward is not in sight"
             yield left_open(Question.BACKWARD, clause)
             return
-
-
-def _is_layer(asked: Asked, use: Use) -> bool:
-    """Whether a layer with weights is given the scores."""
-    func = asked.evaluator.value_of(use.node.func, use.frame) if use.role == "given" else UNKNOWN
-    row = asked.evaluator.calling.made_by(func) if func.kind == "module" else None
-    return row is not None and row.weights not in ("", "none")
 
 
 # -- report
@@ -418,7 +398,6 @@ def _report(asked: Asked, late: _Late) -> Report:
         f"a large output by its use, and nothing reads it again before its name is {end}",
         Cost("the output's own bytes, at the peak", figure),
         repair=lambda: _repair(asked, late),
-        subject=late.names[0],
     )
 
 

@@ -15,7 +15,6 @@ from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import arguments, dotted, last_name
 from gpulint.answers import Answer, Question, left_open, proven, until_refuted
 from gpulint.claims import Claim
-from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Insert, Repair, Replace, Report, Rule
 
 _MEMORY: Final = "out of memory"  # an event of the table, and what torch says
@@ -77,7 +76,6 @@ class OomRecoveryInExcept(Rule):
 
     code = "GPU402"
     name = "oom-recovery-in-except"
-    severity = Severity.WARNING
     runtime_claim = Claim("handler")
     doubts = True
     triggers = (
@@ -232,7 +230,6 @@ def _report(handler: _Handler, at: Any, does: str) -> Report:
             "1.07 GiB allocated inside the block, 175 MiB after it, for a 4-layer language model; H200, torch 2.11",
         ),
         repair=lambda: _repair(handler),
-        subject=handler.caught,
     )
 
 

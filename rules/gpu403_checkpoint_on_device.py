@@ -3,8 +3,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from gpulint.analysis.asked import Asked
+from gpulint.analysis.project.file import File
 from gpulint.analysis.queries.calls import leading_to
 from gpulint.analysis.queries.lifetime import is_last_of_module, lets_go, step_while_bound
 from gpulint.analysis.queries.loads import (
@@ -24,12 +26,7 @@ from gpulint.analysis.queries.processes import by_every_process, train_together
 from gpulint.analysis.queries.reached import reached
 from gpulint.answers import Answer, Question, Verdict, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
-from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
-    from gpulint.analysis.project.file import File
 
 _CALLERS: Final = 12  # functions that lead to a load
 
@@ -95,7 +92,6 @@ class CheckpointOnDevice(Rule):
 
     code = "GPU403"
     name = "checkpoint-on-device"
-    severity = Severity.WARNING
     runtime_claim = Claim("growth", device_only=True)
     triggers = ((b"torch",), (b"load(",), (b"cuda", b"device", b"rank", b"State", b"checkpoint", b"ckpt"))
     doubts = True
@@ -268,7 +264,6 @@ def _report(asked: Asked, load: Load, what: Loaded, answers: tuple[Answer, ...])
             '870 MiB allocated while loading, 348 MiB with `map_location="cpu"`, for a 4-layer language model; H200, torch 2.11',
         ),
         repair=lambda: _repair(asked, load, what),
-        subject=asked.called(load.call),
     )
 
 

@@ -3,27 +3,24 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpulint.rules._held.mended import by_methods
 
+from gpulint.analysis.asked import Asked
+from gpulint.analysis.evaluate.consumers import Use
+from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.queries.copies import Copy, Fate, changed_between, copies, fate
 from gpulint.analysis.queries.loads import weights_matter
 from gpulint.analysis.queries.networks.behind import source_of
 from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.reached import PYTHONS_OWN, reached
+from gpulint.analysis.syntax.flow import Flow
 from gpulint.analysis.syntax.nodes import LOOPS, called_on, key_of
 from gpulint.answers import Answer, Question, Verdict, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
-    from gpulint.analysis.evaluate.consumers import Use
-    from gpulint.analysis.evaluate.frames import Frame
-    from gpulint.analysis.syntax.flow import Flow
-
 
 _LEAVES = (ast.Break, ast.Return, ast.Raise)
 
@@ -96,7 +93,6 @@ class SnapshotOnDevice(Rule):
 
     code = "GPU404"
     name = "snapshot-on-device"
-    severity = Severity.WARNING
     runtime_claim = Claim("growth", device_only=True)
     triggers = (
         (b"state_dict()", b"deepcopy", b"parameters"),
@@ -322,10 +318,9 @@ def _is_same(asked: Asked, copy: Copy, use: Use) -> bool:
         return False
     key, own = key_of(base), key_of(copy.source)
     run, other = _run_through(base, use.frame), _run_through(copy.source, copy.frame)
-    for one in {key} & {own} | {run} & {other} - {None}:
-        same_class = "." in (one or "") and use.frame.function.cls is copy.frame.function.cls
-        if one is not None and (same_class or use.frame.function is copy.frame.function):
-            return True
+    same, here, there = {key} & {own} | {run} & {other}, use.frame.function, copy.frame.function
+    if any(one and (here is there or ("." in one and here.cls is there.cls)) for one in same):
+        return True
     return bool(asked.evaluator.value_of(base, use.frame).origins & copy.network.origins)
 
 
@@ -356,7 +351,6 @@ def _copy(asked: Asked, copy: Copy, what: Fate) -> Report:
         "nothing computes with the copy; on the CPU it waits as well",
         Cost("one model on the GPU", "173 MiB for a 4-layer language model; H200, torch 2.11"),
         repair=lambda: _repair(asked, copy, what),
-        subject=holder,
     )
 
 
@@ -370,7 +364,6 @@ def _alias(asked: Asked, copy: Copy, what: Fate) -> Report:
         "no memory, but the weights that were meant to be kept",
         Severity.ERROR,
         repair=lambda: _repair(asked, copy, what),
-        subject=holder,
         claim=Claim("alias", device_only=True),
     )
 

@@ -16,7 +16,6 @@ from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import arguments
 from gpulint.answers import Answer, Question, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
-from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Insert, RelatedNode, Remove, Repair, Report, Rule
 
 _EMPTIES: Final = "empties cache"
@@ -89,7 +88,6 @@ class IneffectiveCleanup(Rule):
 
     code = "GPU405"
     name = "ineffective-cleanup"
-    severity = Severity.WARNING
     runtime_claim = Claim("useless")
     triggers = ((b"empty_cache",),)
 
@@ -257,7 +255,6 @@ def _held(statement: ast.Delete, name: ast.Name, holder: str, frame: Frame) -> R
             "all that it was meant to free",
             "675 MiB allocated after such a helper, 175 MiB where the last name goes, for a 4-layer language model; H200, torch 2.11",
         ),
-        subject=name.id,
     )
 
 
@@ -273,7 +270,6 @@ def _early(
         "`empty_cache()` gives back only what is free when it is called",
         _OF_DELETED if name is not None else Cost("what reference cycles hold stays reserved"),
         repair=mended if not isinstance(released, ast.Assign) else None,
-        subject=_subject(name),
         related=(RelatedNode(f"{event} here", released),),
     )
 

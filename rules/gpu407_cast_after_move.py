@@ -18,7 +18,6 @@ from gpulint.analysis.queries.steps import trains_in
 from gpulint.analysis.syntax.nodes import arguments, called_on, key_of, keyword
 from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
-from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, RelatedNode, Remove, Repair, Replace, Report, Rule
 
 _CHANGES: Final = frozenset({"moves", "narrows"})
@@ -77,7 +76,6 @@ class CastAfterMove(Rule):
 
     code = "GPU407"
     name = "cast-after-move"
-    severity = Severity.WARNING
     runtime_claim = Claim("transient", device_only=True)
     triggers = ((b"half", b"float16", b"bfloat16", b"float8"), (b"cuda", b".to("), (b"torch",))
     doubts = True
@@ -201,7 +199,6 @@ def _report(asked: Asked, late: _Late) -> Report:
         ),
         related=() if chain else (RelatedNode("it is moved here", late.move),),
         repair=lambda: _repair(asked, late, chain),
-        subject=late.name,
     )
 
 

@@ -108,7 +108,6 @@ def _report(asked: Asked, call: ast.Call, frame: Frame) -> Report:
             "28 MiB after 16 steps whose outputs end in cycles, none with the collector on; H200, torch 2.11",
         ),
         repair=lambda: _repair(asked, call, frame),
-        subject="gc.disable",
     )
 
 

@@ -128,17 +128,13 @@ def _read(evaluator: Evaluator, forward: Forward) -> dict[Any, list[Use]] | None
     """The reads of each part of what a forward gives, by name or number; None where all of it goes somewhere else."""
     found: dict[Any, list[Use]] = {}
     for use in consumers(evaluator, forward.call, forward.frame, "object"):
-        part = _index(use.node) if isinstance(use.node, ast.Subscript) else getattr(use.node, "attr", None)
+        at = getattr(use.node, "slice", None)
+        part = constant_index(at) if at is not None else getattr(use.node, "attr", None)
         if use.role == "attribute" and (isinstance(part, str) or part == 0):
             found.setdefault(part, []).append(use)
         elif use.role not in _IDLE:
             return None
     return found
-
-
-def _index(node: Any) -> int | str | None:
-    """The number or text that a subscript has; None of what is none."""
-    return constant_index(node.slice) if isinstance(node, ast.Subscript) else None
 
 
 def _unread(evaluator: Evaluator, forward: Forward) -> Iterator[tuple[Any, str, str]]:
@@ -149,19 +145,18 @@ def _unread(evaluator: Evaluator, forward: Forward) -> Iterator[tuple[Any, str, 
     for word, part in _ASKED.items():
         asks, uses = given.get(word), [use for key in read if str(key).endswith(part) for use in read[key]]
         reads = [one for use in uses for one in _reads(evaluator, use)]
-        last = part == "hidden_states" and all(_index(one.node) == -1 for one in reads)
+        last = part == "hidden_states" and all(
+            constant_index(getattr(one.node, "slice", one.node)) == -1 for one in reads
+        )
         if getattr(asks, "value", None) is True and (last or not uses):
             yield asks, part, "only the last is read" if uses else _NONE
     if given.keys() & _FEWER or "past_key_values" in read:
         return
+    outputs = evaluator.table.knows("module.outputs")
     reads = [one for use in read.get("logits", ()) for one in _reads(evaluator, use)]
     if reads and not read.keys() & {0, "loss"} and all(_is_one(evaluator, one) for one in reads):
         yield forward.call, "logits", "one position is read"
-    elif (
-        read
-        and scores_words(evaluator, forward)
-        and read.keys() <= evaluator.table.knows("module.outputs").keys()
-    ):
+    elif read and read.keys() <= outputs.keys() and scores_words(evaluator, forward):
         yield forward.call, "logits", _NONE
 
 
@@ -182,13 +177,12 @@ def _is_one(evaluator: Evaluator, use: Use) -> bool:
 
 def _answers(asked: Asked, forward: Forward, part: str) -> Iterator[Answer]:
     evaluator, call, frame, network = asked.evaluator, forward.call, forward.frame, forward.network
-    if part == "logits" and not scores_words(evaluator, forward):
-        yield left_open(Question.SIZE, "how many words the network scores is not seen")
-    elif part != "logits" and evaluator.method(network.ref, "forward") is not None:
+    if part == "logits":
+        if not scores_words(evaluator, forward):
+            yield left_open(Question.SIZE, "how many words the network scores is not seen")
+    elif evaluator.method(network.ref, "forward") is not None:
         yield refuted(Question.READS, "the network is the program's own, and may read what it is asked for")
-    elif part != "logits" and not (
-        network.calls and all(keyword(one, _CODE) is None for one, _ in network.calls)
-    ):
+    elif not network.calls or any(keyword(one, _CODE) for one, _ in network.calls):
         yield left_open(Question.READS, "the network may have code of its own, which reads it")
     grad = grad_mode(evaluator, call, frame)
     if part == "hidden_states" and grad.mode != "off":
@@ -208,7 +202,6 @@ def _report(asked: Asked, forward: Forward, at: Any, part: str, why: str) -> Rep
         "no use of its output goes to the rest",
         _COSTS[part],
         repair=lambda: _repair(asked, forward.call, at) if why == _NONE and at is not forward.call else None,
-        subject=part,
     )
 
 

@@ -20,8 +20,8 @@ def _meant(asked: Asked, made: HotCall) -> Iterator[Answer]:
 
 def _kept(asked: Asked, made: HotCall) -> str:
     """Whoever calls it from out of sight may measure what runs here."""
-    outer = made.repeats.frame or made.frame
-    seen = outer.function.is_module or asked.evaluator.callers(outer.function)
+    outer = made.repeats.frame.function
+    seen = outer.is_module or asked.evaluator.callers(outer)
     return "" if seen else "a caller that is not seen may read a clock after it"
 
 

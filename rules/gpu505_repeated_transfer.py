@@ -4,26 +4,23 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from gpulint.analysis.asked import Asked
 from gpulint.analysis.domain.values import Graph
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.queries.multiplicity import Repeats
 from gpulint.analysis.queries.networks.behind import made_of
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.stores.filled import Filled, Place, extent, filled
 from gpulint.analysis.queries.stores.on_device import devices, is_move, operations
 from gpulint.analysis.queries.waits import goes_on
+from gpulint.analysis.syntax.flow import Block
 from gpulint.analysis.syntax.nodes import LOOPS, arguments, called_on, dotted, key_of, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
-from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
-
-if TYPE_CHECKING:
-    from gpulint.analysis.asked import Asked
-    from gpulint.analysis.evaluate.frames import Frame
-    from gpulint.analysis.queries.multiplicity import Repeats
-    from gpulint.analysis.syntax.flow import Block
 
 _NEVER: Final = 1000  # no argument stands there: it is given by name
 _FEW: Final = 4  # copies
@@ -131,7 +128,6 @@ class RepeatedTransfer(Rule):
 
     code = "GPU505"
     name = "repeated-transfer"
-    severity = Severity.WARNING
     runtime_claim = Claim("transfer", device_only=True)
     triggers = ((b".to(", b".cuda(", b".type", b".copy_("), (b"torch",))
     doubts = True
@@ -391,7 +387,6 @@ def _report(move: _Move) -> Report:
         f"the host waits until the GPU has done all it was given before; {advice}",
         Cost(taken, measured),
         repair=lambda: _repair(move),
-        subject=move.name,
     )
 
 

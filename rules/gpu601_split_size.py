@@ -9,7 +9,6 @@ from gpulint.analysis.asked import Asked
 from gpulint.analysis.models.allocator import option_names, split_size
 from gpulint.analysis.project.requirements import newest_torch
 from gpulint.claims import Claim
-from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Rule, SettingProblem
 
 _EXPANDABLE_SINCE = (2, 1)
@@ -69,7 +68,6 @@ class SplitSizeLimit(Rule):
 
     code = "GPU601"
     name = "split-size"
-    severity = Severity.WARNING
     costs_when_run = False
     runtime_claim = Claim("setting", device_only=True, fragments=True)
     reads_settings = True

@@ -12,7 +12,6 @@ from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.settings import VISIBLE, Setting, processes_from, settings, started_before
 from gpulint.answers import Answer, Question, proven, refuted, until_refuted
 from gpulint.claims import Claim
-from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, RelatedNode, Report, Rule
 
 
@@ -64,7 +63,6 @@ class LateAllocConf(Rule):
 
     code = "GPU602"
     name = "late-alloc-conf"
-    severity = Severity.WARNING
     runtime_claim = Claim("setting", device_only=True)
     triggers = ((b"ALLOC_CONF", b"CUDA_VISIBLE_DEVICES"), (b"environ", b"putenv"), (b"cuda",))
 
@@ -107,7 +105,6 @@ def _report(asked: Asked, setting: Setting, since: ast.Call | None) -> Report:
             f"the backend in `{name}` is read when torch is imported, which has happened by now",
             "torch compares it with the one in use when CUDA starts, and stops",
             "an internal assertion when the first tensor goes to the GPU (torch 2.11)",
-            subject=name,
             claim=claim,
         )
     saved = "22.4 GiB reserved where `expandable_segments:True` takes 6.4 GiB; H200, torch 2.11"
@@ -118,7 +115,6 @@ def _report(asked: Asked, setting: Setting, since: ast.Call | None) -> Report:
         f"`{name}` has no effect any more: `{ast.unparse(since)}` has started CUDA",
         f"{'the driver' if sees else 'torch'} reads the variable once, at the start",
         Cost("all devices stay visible") if sees else Cost("all that the setting was to save", saved),
-        subject=name,
         claim=claim,
         related=(RelatedNode("CUDA is started here", None if path else since, path or None, since.lineno),),
     )

@@ -159,7 +159,6 @@ def _report(asked: Asked, node: Any, now: Renamed, old: str, known: bool) -> Rep
         "the old name warns at every call",
         "no memory; a FutureWarning",
         repair=lambda: _repair(asked, node, now, _why_unsafe(asked, now, old, known)),
-        subject=old,
     )
 
 

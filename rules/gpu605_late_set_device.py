@@ -14,7 +14,6 @@ from gpulint.analysis.queries.settings import VISIBLE, settings
 from gpulint.analysis.syntax.nodes import argument, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
-from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Insert, RelatedNode, Remove, Repair, Report, Rule
 
 
@@ -83,7 +82,6 @@ class LateSetDevice(Rule):
 
     code = "GPU605"
     name = "late-set-device"
-    severity = Severity.WARNING
     runtime_claim = Claim("context", device_only=True)
     triggers = ((b"set_device",), (b"cuda",))
     doubts = True
@@ -159,7 +157,6 @@ def _report(asked: Asked, call: ast.Call, frame: Frame, first: ast.Call, where: 
         ),
         related=(used,),
         repair=lambda: _repair(asked, call, first, frame) if where.function is frame.function else None,
-        subject=_NAME,
     )
 
 

@@ -183,7 +183,8 @@ def reported(claim: Claimed, rule: type[Rule]) -> Report | None:
     doubts = (*report.doubts, *doubts_of(claim.answers))
     cost, sizes = Cost.of(report.cost), dict.fromkeys(one.clause for one in claim.answers if _tells_size(one))
     cost = replace(cost, here="; ".join(filter(None, (cost.here, *sizes))))
-    return replace(report, cost=cost, doubts=doubts, severity=severity_of(claim.answers, worst))
+    subject, severity = report.subject or claim.subject, severity_of(claim.answers, worst)
+    return replace(report, cost=cost, doubts=doubts, severity=severity, subject=subject)
 
 
 def _tells_size(answer: Answer) -> bool:

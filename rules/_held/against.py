@@ -78,23 +78,20 @@ def _wanted(uses: Iterable[Use], holder: str, ran: set[Function]) -> str:
 def _unseen_reader(asked: Asked, cut: Cut, owner: Owner | None, holder: str) -> str:
     """Code that is not seen and gets to the object that keeps it, in the function that gives it there: a method of the function's own
     object that no class in sight has, or whatever is given the object."""
-    function, flow = cut.frame.function, cut.frame.flow
+    function, flow, evaluator = cut.frame.function, cut.frame.flow, asked.evaluator
     if owner is None or not owner.attributes:
         return ""
     root = owner.key.partition(".")[0]
     for use in flow.uses.get(root, ()):
-        above = flow.parents.get(use)
+        above: Any = flow.parents.get(use)
         outer = flow.parents.get(above)
-        call, name = (outer, None) if isinstance(above, ast.keyword) else (above, None)
-        if isinstance(above, ast.Attribute) and isinstance(outer, ast.Call) and outer.func is above:
-            call, name = outer, above.attr
-        if not isinstance(call, ast.Call) or call.func is use:
-            continue
-        cls = function.cls if root == function.self_name else asked.evaluator.value_of(use, cut.frame).ref
-        seen: Any = name is not None
-        if name is not None and isinstance(cls, Class):
-            seen = asked.evaluator.method(cls, name) or asked.evaluator.names.fields(cls, name)
-        if not seen:
+        is_method = isinstance(above, ast.Attribute) and getattr(outer, "func", None) is above
+        call = outer if is_method or isinstance(above, ast.keyword) else above
+        cls = function.cls if root == function.self_name else evaluator.value_of(use, cut.frame).ref
+        seen: Any = is_method
+        if is_method and isinstance(cls, Class):
+            seen = evaluator.method(cls, above.attr) or evaluator.names.fields(cls, above.attr)
+        if isinstance(call, ast.Call) and call.func is not use and not seen:
             return f"`{ast.unparse(call.func)}` is not seen, and may train on `{holder}`"
     return ""
 
@@ -103,24 +100,16 @@ def _comes_after(freed: Iterable[Use], cut: Cut) -> bool:
     """Whether the backwards have run by the time that something is kept."""
     flow = cut.frame.flow
     own = flow.order.get(flow.statement_of(cut.node), -1)
-    for one in freed:
-        at = place_in(cut.frame.function, one.node, one.frame)
-        if at is None or flow.order.get(flow.statement_of(at), own) >= own:
-            return False
-    return True
+    places = (place_in(cut.frame.function, one.node, one.frame) for one in freed)
+    return all(at is not None and flow.order.get(flow.statement_of(at), own) < own for at in places)
 
 
 def _freed_by(asked: Asked, cut: Cut) -> list[Use] | None:
     """The backwards that go through all the graphs behind something; None where they leave one out."""
-    found: list[Use] = []
     several = graph_in(asked.evaluator, asked.evaluator.value_of(cut.node, cut.frame))
-    calls = [one for value in several for one in in_text_order(value.origins) if one[1] is not None]
-    for node, frame in calls:
-        through = backwards(asked.evaluator, node, frame)
-        if not through:
-            return None
-        found += through
-    return found or None
+    calls = (one for value in several for one in in_text_order(value.origins) if one[1] is not None)
+    through = [backwards(asked.evaluator, *one) for one in calls]
+    return [one for uses in through for one in uses] if through and all(through) else None
 
 
 def _is_always(freed: Iterable[Use], cut: Cut, store: Store) -> bool:

@@ -17,7 +17,6 @@ from gpulint.analysis.domain.values import Value, in_text_order
 from gpulint.analysis.evaluate.consumers import Use, consumers, goes_backward_by
 from gpulint.analysis.evaluate.frames import Frame, settled
 from gpulint.analysis.project.file import Class, Function
-from gpulint.analysis.queries.calls import leading_to
 from gpulint.analysis.queries.effects import Place, effects_before, place_of
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.networks.forwards import forward_of
@@ -55,18 +54,14 @@ from gpulint.answers import (
     Answer,
     Question,
     confidence_of,
-    doubts_of,
     left_open,
     proven,
     refuted,
     until_refuted,
 )
-from gpulint.claims import Claim
-from gpulint.findings import Severity
 from gpulint.rule import Claimed, Rule
 
 _MODES = frozenset({"evaluates", "trains"})
-_MOST_DOUBTS = 2  # of more things that are taken for so nothing is told
 _MANY_SLOTS = 1_000  # as good as no bound
 _READ_ONLY = frozenset("reads cuts tested dropped saved deleted stored attribute bound written".split())
 _KEEPING = frozenset({"stored", "returned", "given", "computed", "too much"})
@@ -75,8 +70,6 @@ _KEEPING = frozenset({"stored", "returned", "given", "computed", "too much"})
 class HeldRule(Rule):
     """A rule that tells a part of what they find together."""
 
-    severity = Severity.WARNING
-    runtime_claim = Claim("drift")
     doubts = True
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
@@ -98,8 +91,6 @@ def _all_held(asked: Asked) -> Iterator[Held]:
             owner = owner_of(asked.evaluator, store.container, store.frame, store.at)
             code = _code_of(asked, store, owner, held)
             answers = until_refuted(_answers(asked, function, store, owner, held))
-            if len(doubts_of(answers)) > _MOST_DOUBTS:
-                continue
             holds = confidence_of(answers) is not None
             state = graph_state(asked.evaluator, store, owner, calls_of(held)) if holds else None
             for at in _places(asked, store):
@@ -421,13 +412,9 @@ def _assumed(asked: Asked, store: Store, value: Value, state: GraphState) -> Ite
 def _is_gone_through(asked: Asked, node: Any, store: Store, value: Value) -> bool:
     """Whether a backward goes through what a node gives, or through the same entry where the function reads it elsewhere."""
     frames = {store.frame, *(frame for _, frame in value.origins if frame is not None)}
-    for frame in [where for one in frames for where in one.around]:
-        if node not in frame.flow.parents:
-            continue
-        same = [node]
-        if isinstance(node, ast.Subscript):
-            entries_read = (one for one in frame.flow.parents if isinstance(one, ast.Subscript))
-            same = [one for one in entries_read if ast.unparse(one) == ast.unparse(node)]
+    for frame in (where for one in frames for where in one.around if node in where.flow.parents):
+        read = frame.flow.of_kind(ast.Subscript) if isinstance(node, ast.Subscript) else [node]
+        same = (one for one in read if ast.unparse(one) == ast.unparse(node))
         if any(backwards(asked.evaluator, one, frame) for one in same):
             return True
     return False
@@ -463,11 +450,8 @@ def _is_of_networks(one: Round, origins: set[Any]) -> bool:
     """Whether each round of a loop runs another network: one that the loop runs through."""
     flow = one.frame.flow
     own = [node for node, frame in origins if frame is one.frame and one.loop in flow.loops(node)]
-    for node in own:
-        bound = [found for found in flow.bound_in(node.func) if found.kind == "loop"]
-        if all(_loop_of(flow, found) is not one.loop for found in bound):
-            return False
-    return bool(own)
+    bound = ([found for found in flow.bound_in(node.func) if found.kind == "loop"] for node in own)
+    return bool(own) and all(one.loop in [_loop_of(flow, found) for found in each] for each in bound)
 
 
 def _loop_of(flow: Any, definition: Any) -> Any:
@@ -528,10 +512,6 @@ def _of_state(
     asked: Asked, store: Store, owner: Owner, state: GraphState, held: tuple[Value, ...]
 ) -> Iterator[Answer]:
     origins = calls_of(held)
-    if state.by is not None and state.state in ("consumed", "together", "fed"):
-        gotten_to = state.by.frame.function in leading_to(asked.evaluator, store.frame.function)
-        if (not gotten_to or state.state == "fed") and _evaluates(asked, origins):
-            state = replace(state, state="live")  # in eval mode it is made for no backward
     if state.state in ("consumed", "together"):
         yield refuted(Question.BACKWARD, "a later backward goes through all of it")
     if state.state == "none":

@@ -36,7 +36,7 @@ def intended(
     if by is not None:
         clause = f"batches of `{package}` differ in size, and leave the cache in pieces"
         yield left_open(Question.MEANT, clause, by)
-    if repeats.loop is not None and repeats.frame is not None:
+    if repeats.loop is not None:
         yield from _passed_over(steps, repeats)
 
 
@@ -47,7 +47,7 @@ def _failed(evaluator: Evaluator, call: ast.Call, frame: Frame, repeats: Repeats
         if where is repeats.frame:
             break
     for test, _ in repeats.flags:
-        if _tells_of_failure(evaluator, test, repeats.frame or frame):
+        if _tells_of_failure(evaluator, test, repeats.frame):
             clause = f"it only runs where a step has failed: `{ast.unparse(test)}`"
             yield refuted(Question.MEANT, clause, test)
 
@@ -73,9 +73,7 @@ def _tells_of_failure(evaluator: Evaluator, test: Any, frame: Frame) -> bool:
 
 def _profiled(evaluator: Evaluator, repeats: Repeats) -> Iterator[Answer]:
     """A loop that a profiler watches: each of its steps shall begin from the same state."""
-    if repeats.frame is None or repeats.loop not in repeats.frame.flow.blocks:
-        return
-    for block in repeats.frame.flow.around(repeats.loop):
+    for block in repeats.frame.flow.around(repeats.loop) if repeats.loop is not None else ():
         for item in getattr(block.owner, "items", ()):
             made = item.context_expr
             target = evaluator.value_of(made.func, repeats.frame) if isinstance(made, ast.Call) else UNKNOWN
@@ -86,7 +84,7 @@ def _profiled(evaluator: Evaluator, repeats: Repeats) -> Iterator[Answer]:
 
 def _measured(evaluator: Evaluator, frame: Frame, repeats: Repeats) -> Iterator[Answer]:
     """Where figures of memory are read, each shall begin from the same state."""
-    functions = {frame.function, *([repeats.frame.function] if repeats.frame is not None else [])}
+    functions = {frame.function, repeats.frame.function}
     functions |= {called for one in functions for called in _called_beside(evaluator, one, repeats.loop)}
     for function in functions:
         flow = function.flow
@@ -166,7 +164,6 @@ def _let_go_before(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[An
 
 def _passed_over(steps: Steps, repeats: Repeats) -> Iterator[Answer]:
     """A step that fails, out of memory perhaps, and is passed over: the cache may be emptied for those."""
-    assert repeats.frame is not None
     flow = repeats.frame.flow
     for event in steps.of(repeats.frame.function):
         if repeats.loop not in event.loops:

@@ -39,8 +39,8 @@ class Repeats:
     one run, where that is known. `flags` are conditions that nobody can say hold."""
 
     rate: Rate
-    loop: Any = None
-    frame: Frame | None = None
+    loop: Any
+    frame: Frame
     work: str = ""
     period: int | None = None
     flags: tuple[Any, ...] = ()
@@ -137,19 +137,18 @@ class Multiplicity:
 
     def _is_step(self, function: Function) -> bool:
         """Whether a function that nobody is seen to call is one step: it trains outside of any loop, and not what it has made."""
-        if (
+        makes = (
             function.is_module
             or function.name == "__init__"
             or any(one.own for one in self._steps.of(function))
-        ):
-            return False
-        return (function.name == "forward" and function.cls is not None) or self._trains(function)
+        )
+        is_forward = function.name == "forward" and function.cls is not None
+        return not makes and (is_forward or self._trains(function))
 
     def _trains(self, function: Function) -> bool:
         """Whether each call of a function takes a step of training, outside of any loop."""
-        return any(
-            one.work == "train" and not one.loops and not one.within for one in self._steps.of(function)
-        )
+        events = self._steps.of(function)
+        return any(one.work == "train" and not (one.loops or one.within) for one in events)
 
     # -- loops
 
@@ -189,21 +188,15 @@ class Multiplicity:
 
     def _is_direct(self, event: Event, loop: Any, frame: Frame) -> bool:
         """Whether an event happens in each round of a loop, not in a loop of its own: few rounds are none."""
-        if event.within:
-            return False
-        for inner in event.loops:
-            if inner is loop:
-                return True
-            if self.trips(inner, frame) is None and not self._steps.is_over_parts(inner, frame):
-                return False
-        return False
+        inner = event.loops[: event.loops.index(loop)]
+        parts = (self.trips(one, frame) is not None or self._steps.is_over_parts(one, frame) for one in inner)
+        return not event.within and all(parts)
 
     def _is_counted(self, event: Event, loop: Any, frame: Frame) -> bool:
         """Whether the loops within one in which an event happens do no more than count: the parts of a batch."""
         inner = event.loops[: event.loops.index(loop)]
-        return not event.over_data and not any(
-            self._steps.is_over_data(one, frame.function) or isinstance(one, ast.While) for one in inner
-        )
+        data = (one for one in inner if self._steps.is_over_data(one, frame.function))
+        return not (event.over_data or any(isinstance(one, ast.While) for one in inner) or any(data))
 
     def trips(self, loop: Any, frame: Frame) -> int | None:
         """The number of rounds, where it is known and small."""
@@ -213,12 +206,9 @@ class Multiplicity:
 
     def _is_chain(self, loop: Any, frame: Frame, direct: list[Event]) -> bool:
         """Whether each part of a network is given what the one before has made of it, `for block in blocks: x = block(x)`: one forward."""
-        return self._steps.is_over_parts(loop, frame) and any(
-            made is event.node
-            for event in direct
-            for one in event.node.args
-            for made, _ in made_of(self.evaluator, one, frame)
-        )
+        given = ((event.node, one) for event in direct for one in event.node.args)
+        fed = (node in [made for made, _ in made_of(self.evaluator, one, frame)] for node, one in given)
+        return self._steps.is_over_parts(loop, frame) and any(fed)
 
     def _runs_over_networks(self, loop: Any, frame: Frame, direct: list[Event]) -> bool:
         """Whether each round is about another network: what it runs is what it runs through, or made in the round."""

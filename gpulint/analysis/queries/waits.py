@@ -45,7 +45,7 @@ def waits(
         for one in function.flow.every_call:
             if (loop is None or loop in function.flow.loops(one)) and _copies_behind(evaluator, one, root):
                 yield refuted(Question.MEANT, "a copy to the host goes on behind it", one, function.file.path)
-    outermost = repeats.frame.function if repeats.frame is not None else frame.function
+    outermost = repeats.frame.function
     if repeats.loop is outermost.node:
         yield left_open(Question.MEANT, f"what calls `{outermost.name}` may read a clock after each step")
 
@@ -285,9 +285,8 @@ def is_mask(evaluator: Evaluator, node: Any, frame: Frame, depth: int = 4) -> bo
         return row is not None and row.does == "masks"
     parts = [getattr(node, name, None) for name in ("left", "right", "operand", "value")]
     if isinstance(node, ast.Name):
-        parts = [
-            one.value if one.kind == "assign" and not one.path else None for one in frame.flow.reaching(node)
-        ]
+        bound = frame.flow.reaching(node)
+        parts = [one.value if one.kind == "assign" and not one.path else None for one in bound]
     asked = [one is not None and is_mask(evaluator, one, frame, depth - 1) for one in parts]
     return all(asked) if isinstance(node, ast.Name) else any(asked)
 

@@ -22,7 +22,7 @@ State = Literal["live", "freed", "retained", "consumed", "together", "fed", "non
 @dataclass(frozen=True, slots=True)
 class GraphState:
     """`live`: no backward goes through it; `freed` and `retained`: one does, in the round that stores it; `together`: one does once the
-    rounds are over; `none`: it becomes an array as it is, which nothing with a graph or on a GPU does, or a layer; `consumed`: one goes through what holds it, `fed`: that goes into the next forward. `unseen` are uses of the value by
+    rounds are over; `none`: it becomes an array as it is, which nothing with a graph or on a GPU does; `consumed`: one goes through what holds it, `fed`: that goes into the next forward. `unseen` are uses of the value by
     what is not seen, which may go backward; `beside` those of what else was made by the same forwards, which lives as long; `by` is what
     decides."""
 
@@ -63,9 +63,6 @@ def graph_state(
         return GraphState("consumed", through[0])
     read = [one for one in held if one.role == "reads" and one.frame.function in seen]
     arrays = [one for one in read if one.name.partition(".")[0] == "numpy"]
-    layers = [one for one in held if one.row is not None and one.row.gives == "module"]
-    if layers:
-        return GraphState("none", layers[0])
     # what a backward goes through has a graph, whatever fails later
     if arrays and not inside and not direct:
         return GraphState("none", arrays[0])

@@ -173,9 +173,8 @@ def _put_into(evaluator: Evaluator, value: Value) -> Iterator[tuple[Any, Frame]]
     lists = value.origins if value.kind == "list" else ()
     keys = ((key, at) for node, where in lists for key, at in evaluator.calling.keys_of(node, where))
     for key, where in keys:
-        yield from (
-            (one.args[-1], where) for one in where.flow.calls_on((key,), "append", "insert") if one.args
-        )
+        calls = where.flow.calls_on((key,), "append", "insert")
+        yield from ((one.args[-1], where) for one in calls if one.args)
 
 
 def each_of(evaluator: Evaluator, value: Value) -> Value:

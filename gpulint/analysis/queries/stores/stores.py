@@ -68,11 +68,8 @@ def returns(evaluator: Evaluator, function: Function) -> Iterator[Store]:
 
 def is_called(evaluator: Evaluator, function: Function) -> bool:
     """Whether a function is seen to be called: by a name that is it, or on an object of its classes, and not on what nobody knows."""
-    for site in evaluator.callers(function):
-        on = called_on(site.call)
-        if site.certain or on is None or evaluator.value_of(on, site.frame).kind != "unknown":
-            return True
-    return False
+    sites = ((one.certain, called_on(one.call), one.frame) for one in evaluator.callers(function))
+    return any(sure or on is None or evaluator.value_of(on, at).kind != "unknown" for sure, on, at in sites)
 
 
 def collected(evaluator: Evaluator, function: Function) -> Iterator[Store]:
