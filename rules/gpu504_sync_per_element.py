@@ -22,7 +22,7 @@ from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.stores.on_device import devices, each_of
 from gpulint.analysis.queries.waits import read_one_by_one, reads, waits_for
 from gpulint.analysis.syntax.flow import Definition
-from gpulint.analysis.syntax.nodes import COMPREHENSIONS, key_of, last_name
+from gpulint.analysis.syntax.nodes import COMPREHENSIONS, called_on, key_of, last_name
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.rule import Claimed, Cost, RelatedNode, Report, Rule
@@ -252,8 +252,9 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
     evaluator, frame, loop, tensor = asked.evaluator, found.frame, found.loop, found.tensor
     value = found.value(evaluator, frame)
     whole = evaluator.value_of(found.at[0], frame)
-    several = whole.kind in ("tensor", "array", "list") and whole.size != "scalar"
-    takes_all = several and whole.device == "host"
+    takes_all = (
+        whole.kind in ("tensor", "array", "list") and whole.size != "scalar" and whole.device == "host"
+    )
     in_rounds = found.each is None and loop in rounds(evaluator, found.at[0], frame)
     if takes_all and (in_rounds or found.is_of_network(evaluator)):
         yield refuted(Question.READS, "all that is in each goes to the host, which takes the time")
@@ -273,7 +274,7 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
     places = set(devices(evaluator, found.each if found.is_of_network(evaluator) else tensor, frame))
     if places == {"host"}:
         yield refuted(Question.DEVICE, f"`{ast.unparse(tensor)}` is on the host")
-    elif "cuda" not in places:
+    elif "cuda" not in places or ("host" in places and _is_one_of_several(evaluator, frame)):
         yield left_open(Question.DEVICE, f"whether `{ast.unparse(tensor)}` is on a GPU is not shown")
     multiplicity = asked.multiplicity
     ways = multiplicity.of(found.at[0], frame)
@@ -314,7 +315,7 @@ def _amount(asked: Asked, found: _Reads, ways: list[Repeats]) -> Answer:
     shown = bool(ways) and (loop is found.at[0] or _goes_along_dimension(asked, loop, frame))
     breaks = (one for one in frame.flow.blocks if isinstance(one, ast.Break))
     ends = any(frame.flow.loops(one)[:1] == [loop] for one in breaks)
-    within = any(_is_within(asked, found, way) for way in ways or [Repeats("?", None, frame)])
+    within = any(_is_within(asked, found, way) for way in ways or [Repeats("?")])
     if shown and within:
         return proven(Question.SIZE, "the loop is in another one within the step", loop)
     if not shown or ends:
@@ -355,6 +356,12 @@ def _is_field(evaluator: Evaluator, node: Any) -> bool:
     return isinstance(node, ast.Attribute) and not any(evaluator.table.own(one, node.attr) for one in kinds)
 
 
+def _is_one_of_several(evaluator: Evaluator, frame: Frame) -> bool:
+    """Whether a function is a method of one of several classes, of which a caller has one: what that gives it, it may give to another's."""
+    on = ((called_on(site.call), site.frame) for site in evaluator.callers(frame.function))
+    return any(one is not None and evaluator.value_of(one, where).others for one, where in on)
+
+
 def _is_one(asked: Asked, found: _Reads) -> bool:
     """Whether what is read is one tensor, or each of a list of them: an operation gives one; of what a network gives others have to say so,
     beside the loop."""
@@ -366,9 +373,10 @@ def _is_one(asked: Asked, found: _Reads) -> bool:
     if not isinstance(node, ast.Call) or forward_of(asked.evaluator, node, frame) is None:
         called = last_name(node.func) if isinstance(node, ast.Call) else ""
         return asked.evaluator.table.own("dict", called) is None  # `losses.values()`
-    uses = (one for one in consumers(asked.evaluator, node, frame, "object") if one.row is not None)
-    beside = (one for one in uses if found.loop not in one.frame.flow.loops(one.node))
-    return any(one.row.gives != "none" for one in beside)  # type: ignore[union-attr]
+    return any(
+        use.row is not None and use.row.gives != "none" and found.loop not in use.frame.flow.loops(use.node)
+        for use in consumers(asked.evaluator, node, frame, "object")
+    )
 
 
 def _report(asked: Asked, found: _Reads) -> Report:
