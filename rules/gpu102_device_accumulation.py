@@ -312,7 +312,7 @@ def _over_loader(asked: Asked, owner: Owner) -> bool:
     """Whether a place is filled in each round over all that a loader gives, here or where the method is called."""
     if owner.frame.function.name in BATCH_HOOKS and owner.kind == "object":
         return True
-    steps = [one for one in asked.multiplicity.of(owner.at, owner.frame) if one.rate == "step"]
+    steps = [one for one in asked.multiplicity.of(owner.at, owner.frame) if one.rate == "step" and one.frame]
     filling: list[Any] = [*_many(asked, owner), *steps]
     loops = ((iterated(one.loop), one.frame) for one in filling)
     through = [asked.evaluator.value_of(node, frame) for node, frame in loops if node is not None]
@@ -327,6 +327,12 @@ def _over_batches(asked: Asked, owner: Owner) -> bool:
 
 def _of_ends(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[Answer]:
     found = on_device.ends(asked.evaluator, store, leaf)
+    here = store.frame.function.file
+    apart = {way for way, use in found.items() if use.frame.function.file is not here}
+    elsewhere = apart & {"array", "wanted"}
+    if elsewhere and not found.keys().isdisjoint({"host", "unseen"}):
+        yield left_open(Question.READS, "another file may get it where it has been moved, or after it has")
+        found = {way: use for way, use in found.items() if way not in elsewhere}
     if "array" in found:
         yield refuted(Question.DEVICE, "it becomes an array as it is: it is on the host", found["array"].node)
     if "ids" in found:
