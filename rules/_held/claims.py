@@ -17,6 +17,7 @@ from gpulint.analysis.domain.values import Value, in_text_order
 from gpulint.analysis.evaluate.consumers import Use, consumers, goes_backward_by
 from gpulint.analysis.evaluate.frames import Frame, settled
 from gpulint.analysis.project.file import Class, Function
+from gpulint.analysis.queries.calls import leading_to
 from gpulint.analysis.queries.effects import Place, effects_before, place_of
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.networks.forwards import forward_of
@@ -54,6 +55,7 @@ from gpulint.answers import (
     Answer,
     Question,
     confidence_of,
+    doubts_of,
     left_open,
     proven,
     refuted,
@@ -62,6 +64,7 @@ from gpulint.answers import (
 from gpulint.rule import Claimed, Rule
 
 _MODES = frozenset({"evaluates", "trains"})
+_MOST_DOUBTS = 2  # of more things that are taken for so nothing is told
 _MANY_SLOTS = 1_000  # as good as no bound
 _READ_ONLY = frozenset("reads cuts tested dropped saved deleted stored attribute bound written".split())
 _KEEPING = frozenset({"stored", "returned", "given", "computed", "too much"})
@@ -91,6 +94,8 @@ def _all_held(asked: Asked) -> Iterator[Held]:
             owner = owner_of(asked.evaluator, store.container, store.frame, store.at)
             code = _code_of(asked, store, owner, held)
             answers = until_refuted(_answers(asked, function, store, owner, held))
+            if len(doubts_of(answers)) > _MOST_DOUBTS:
+                continue
             holds = confidence_of(answers) is not None
             state = graph_state(asked.evaluator, store, owner, calls_of(held)) if holds else None
             for at in _places(asked, store):
@@ -512,6 +517,10 @@ def _of_state(
     asked: Asked, store: Store, owner: Owner, state: GraphState, held: tuple[Value, ...]
 ) -> Iterator[Answer]:
     origins = calls_of(held)
+    if state.by is not None and state.state in ("consumed", "together", "fed"):
+        gotten_to = state.by.frame.function in leading_to(asked.evaluator, store.frame.function)
+        if (not gotten_to or state.state == "fed") and _evaluates(asked, origins):
+            state = replace(state, state="live")  # in eval mode it is made for no backward
     if state.state in ("consumed", "together"):
         yield refuted(Question.BACKWARD, "a later backward goes through all of it")
     if state.state == "none":
