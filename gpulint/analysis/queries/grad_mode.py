@@ -69,7 +69,7 @@ def _worked_out(evaluator: Evaluator, function: Function, depth: int) -> GradMod
     if by is not None:
         return GradMode("off", by, called=bool(found))
     if not found and function.parent is not None:
-        return _at_entry(evaluator, function.parent, depth - 1) or GradMode("on")
+        return _where_handed_on(evaluator, function, function.parent, depth)
     modes = {one.mode for one in found}
     if not modes:
         by = _switched_off_in(evaluator, function.file.body)  # whatever runs later runs without grad
@@ -78,6 +78,16 @@ def _worked_out(evaluator: Evaluator, function: Function, depth: int) -> GradMod
     if len(modes) == 1:
         return GradMode(found[0].mode, found[0].by, sure, any(one.called for one in found))
     return GradMode("mixed", next(one.by for one in found if one.mode != "on"), sure, called=True)
+
+
+def _where_handed_on(evaluator: Evaluator, function: Function, around: Function, depth: int) -> GradMode:
+    """The mode of an inner function that nobody is seen to call: of where it is handed on to be called, as `solve_ivp(function)` does,
+    else of the function around it."""
+    for use in around.flow.uses.get(function.name, ()):
+        own, by = evaluator.modes.own(use, evaluator.root(around))
+        if own is not None and isinstance(around.flow.parents.get(use), (ast.Call, ast.keyword)):
+            return GradMode(own, by, called=True)  # type: ignore[arg-type]
+    return _at_entry(evaluator, around, depth - 1) or GradMode("on")
 
 
 def _is_run_without_grad(evaluator: Evaluator, function: Function) -> bool:
