@@ -32,6 +32,7 @@ _LOSES_GRAPH = "code that counts on the graph of a result in that block breaks"
 _WHY = {
     "bare": "`{name}()` as a statement makes a context manager and drops it: grad mode stays as it was",
     "uncalled": "`with {name}:` is given the class, not a context manager, and raises as soon as it is reached",
+    "and": "`and` and `or` choose one of two contexts: `{name}()` is never entered",
     "class": "`no_grad` on the class `{name}` covers its constructor only; its methods run with grad enabled",
     "volatile": "`volatile=True` has had no effect since torch 0.4: the forward saves its activations",
 }
@@ -41,7 +42,7 @@ class IneffectiveGradMode(Rule):
     """
     ## What it does
     Finds grad modes that never take effect: `torch.no_grad()` as a statement of its own, `with torch.no_grad:` without
-    the call, the decorator on a class, and `volatile=True`.
+    the call, `with torch.no_grad() and …:`, the decorator on a class, and `volatile=True`.
 
     So are networks frozen in name only: `net.requires_grad = False`, where `net` is a module, sets an attribute that nothing
     reads, and so does a misspelt `p.require_grad = False`. `net.requires_grad_(False)` freezes.
@@ -124,7 +125,7 @@ def _mode(asked: Asked, node: ast.AST, frame: Frame) -> str:
 
 
 def _in_blocks(asked: Asked, function: Function) -> Iterator[Claimed]:
-    """Contexts that a statement makes and drops, or names without calling."""
+    """Contexts that a statement makes and drops, names without calling, or chooses between."""
     frame, flow = asked.root(function), function.flow
     for statement, block in list(flow.blocks.items()):
         if isinstance(statement, ast.Expr) and _is_bare(asked, statement.value, frame):
@@ -135,6 +136,10 @@ def _in_blocks(asked: Asked, function: Function) -> Iterator[Claimed]:
             expr = item.context_expr
             if not isinstance(expr, ast.Call) and _mode(asked, expr, frame):
                 yield _claim(asked, "uncalled", expr, function, _at_entry(asked, function))
+            elif isinstance(expr, ast.BoolOp) and all(isinstance(one, ast.Call) for one in expr.values):
+                dropped = expr.values[0 if isinstance(expr.op, ast.And) else 1]
+                if _mode(asked, dropped, frame):
+                    yield _claim(asked, "and", dropped, function, _at_entry(asked, function))
 
 
 def _is_bare(asked: Asked, node: ast.expr, frame: Frame) -> bool:
