@@ -100,6 +100,10 @@ def _named(evaluator: Evaluator, function: Function) -> Iterator[tuple[Any, Func
                     for use in uses:
                         if getattr(flow.parents.get(use), "func", None) is not use:
                             yield use, one
+                elif key.startswith(f"{name}."):  # what it is like: `measure.__code__`
+                    for use in uses:
+                        if evaluator.value_of(_root(use), evaluator.root(one)).ref is function:
+                            yield use, one
 
 
 def _is_exported(evaluator: Evaluator, function: Function) -> bool:
@@ -111,6 +115,13 @@ def _is_exported(evaluator: Evaluator, function: Function) -> bool:
     flows = (one.flow for file in inits for one in file.parts if name in one.words)
     several = (one.definitions.get(name, ()) for one in flows if not one.calls.get(name))
     return any(found.kind == "import" for definitions in several for found in definitions)
+
+
+def _root(node: Any) -> Any:
+    """The name that an attribute's path begins with."""
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return node
 
 
 def unseen_base(evaluator: Evaluator, function: Function) -> str:
