@@ -102,10 +102,8 @@ def _is_given_tensors(evaluator: Evaluator, run: Run) -> bool:
 
 def _is_unseen_method(evaluator: Evaluator, run: Run) -> bool:
     """Whether it is a method by a name of its own, of a network of which nothing is known, that runs it."""
-    func = run.inner.func
-    if not isinstance(func, ast.Attribute) or run.named is func or run.network.ref is not None:
-        return False
-    return evaluator.table.own("module", func.attr) is None and evaluator.calling.made_by(run.network) is None
+    is_method = bool(run.method) and evaluator.table.own("module", run.method) is None
+    return is_method and run.network.ref is None and evaluator.calling.made_by(run.network) is None
 
 
 def in_eval_mode(asked: Asked, calls: Iterable[tuple[Any, Frame]]) -> bool:

@@ -58,31 +58,19 @@ _FATES: Final = {
     "later": "are cleared unused until this holds",
     "left": "nobody steps",
 }
-_INSTEAD: Final = {  # by fate, and whether what it is given wants a gradient
-    (
-        "cleared",
-        True,
-    ): "`{name}.requires_grad_(False)` before this forward, and `True` before its own, spares them and what its layers save for them",
-    (
-        "later",
-        True,
-    ): "`{name}.requires_grad_({test})` before this forward spares them until then, and what its layers save for them",
-    (
-        "left",
-        True,
-    ): "each step computes them, and `.grad` holds them: `{name}.requires_grad_(False)`, once and before the loop, spares both",
-    (
-        "cleared",
-        False,
-    ): "backward goes through it to its weights alone, and what it makes there is cleared before its own step",
-    (
-        "later",
-        False,
-    ): "under `torch.set_grad_enabled({test})` nothing is saved, and nothing computed, for what is thrown away",
-    (
-        "left",
-        False,
-    ): "what it is given has no graph: `{name}.requires_grad_(False)`, once and before the loop, spares the gradients that nobody uses",
+_INSTEAD: Final = {  # by fate: where what it is given wants no gradient, and where it does
+    "cleared": (
+        "backward goes through it to its weights alone, and what it makes there is cleared before its own step",
+        "`{name}.requires_grad_(False)` before this forward, and `True` before its own, spares them and what its layers save for them",
+    ),
+    "later": (
+        "under `torch.set_grad_enabled({test})` nothing is saved, and nothing computed, for what is thrown away",
+        "`{name}.requires_grad_({test})` before this forward spares them until then, and what its layers save for them",
+    ),
+    "left": (
+        "what it is given has no graph: `{name}.requires_grad_(False)`, once and before the loop, spares the gradients that nobody uses",
+        "each step computes them, and `.grad` holds them: `{name}.requires_grad_(False)`, once and before the loop, spares both",
+    ),
 }
 _MAY_BE_FROZEN: Final = "what makes it is not seen: it may be frozen there"
 _COST_OF_THROWN: Final = Cost(
@@ -200,8 +188,7 @@ class FrozenForwardWithGrad(Rule):
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         told: set[Any] = set()  # networks that a backward goes through, each told once
-        functions = (asked.file.body, *asked.file.functions)
-        ways = [(asked.root(one), parts) for one in functions for parts in (False, True)]
+        ways = [(asked.root(one), parts) for one in asked.file.parts for parts in (False, True)]
         several = list(dict.fromkeys(run for way in ways for run in runs(asked.evaluator, *way)))
         found = [(run, until_refuted(_answers(asked, run))) for run in several]
         found.sort(key=lambda one: least_open(one[1]))  # of a network's runs that which tells most
@@ -368,11 +355,9 @@ def _has_weights(evaluator: Evaluator, run: Run) -> bool:
 
 
 def _gradients(asked: Asked, run: Run) -> Gradients:
-    place, what = (
-        place_of(asked.evaluator, run.named, run.where),
-        outcome(asked.evaluator, run.inner, run.where),
-    )
-    return gradients_of(asked.evaluator, asked.file, place, what.wanted)
+    what = outcome(asked.evaluator, run.inner, run.where)
+    network = place_of(asked.evaluator, run.named, run.where)
+    return gradients_of(asked.evaluator, asked.file, network, what.wanted)
 
 
 def _asked_for(backward: Use) -> tuple[Any, Frame] | None:
@@ -474,17 +459,12 @@ def _given(run: Run) -> list[Any]:
 
 def _wants_input(asked: Asked, run: Run) -> bool:
     """Whether something that it is given, or something in it, wants a gradient."""
-    return _is_given_wanting(asked, run) or _is_hooked(asked, run)
-
-
-def _is_given_wanting(asked: Asked, run: Run) -> bool:
-    """Whether something that it is given wants a gradient."""
     evaluator = asked.evaluator
     if any(evaluator.value_of(one, run.where).graph is not Graph.NONE for one in _given(run)):
         return True
     stepped = (one for one in _gradients(asked, run).beside if one is not None)
     alone = any(evaluator.thing(*one).kind == "optimizer" for one in stepped)  # tensors of no network
-    return alone or bool(_gradients_read(evaluator, run))
+    return alone or bool(_gradients_read(evaluator, run)) or _is_hooked(asked, run)
 
 
 def _is_of_self(run: Run) -> bool:
@@ -534,8 +514,8 @@ def _report(asked: Asked, run: Run) -> Report:
             message = f"`{name}` runs with grad enabled, but its gradients {fate}"
         else:
             message += "step uses its gradients" if found.fate == "cleared" else "optimizer trains it"
-        reason = _INSTEAD[found.fate, wants].format(name=name, test=test)
-        if wants and not _is_given_wanting(asked, run):
+        reason = _INSTEAD[found.fate][wants].format(name=name, test=test)
+        if _is_hooked(asked, run):
             reason += "; what it is given has to want its own then"
     repair = partial(_repair, asked, run)
     return Report(run.call, message, reason, cost, repair=repair, subject=name, claim=claim)
@@ -566,18 +546,10 @@ def _asking_alone(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Repair 
     call, flow = backwards[0].node, backwards[0].frame.flow
     plain = last_name(getattr(call, "func", call)) == "backward" and not arguments(call)
     names = {key.partition(".grad")[0] for key in flow.uses if key.endswith(".grad")}
-    at, *reads = (
-        flow.order[flow.statement_of(one)] for one in (call, *_gradients_read(asked.evaluator, run))
-    )
-    before = min((one for one in reads if one > at), default=at)
-    bound = (flow.order.get(one.statement, 0) for name in names for one in flow.definitions.get(name, ()))
+    nodes = (call, *_gradients_read(asked.evaluator, run))
+    at, *reads = (flow.order[flow.statement_of(one)] for one in nodes)
     alone = plain and len(backwards) == len(names) == 1 and not _gradients(asked, run).beside
-    if (
-        not alone
-        or before == at
-        or not asked.is_here(backwards[0].frame)
-        or any(at < one < before for one in bound)
-    ):
+    if not alone or max(reads, default=at) <= at or not asked.is_here(backwards[0].frame):
         return None
     name, node = names.pop(), asked.node(call)
     why = "others may read the gradients of the weights, and torch has no `inputs` before 1.8"
