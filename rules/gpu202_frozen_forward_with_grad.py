@@ -357,7 +357,7 @@ def _has_weights(evaluator: Evaluator, run: Run) -> bool:
 def _gradients(asked: Asked, run: Run) -> Gradients:
     what = outcome(asked.evaluator, run.inner, run.where)
     network = place_of(asked.evaluator, run.named, run.where)
-    return gradients_of(asked.evaluator, asked.file, network, what.wanted)
+    return gradients_of(asked.evaluator, network, what.wanted)
 
 
 def _asked_for(backward: Use) -> tuple[Any, Frame] | None:

@@ -188,9 +188,9 @@ def _answers(asked: Asked, judged: _Judged) -> Iterator[Answer]:
     yield proven(Question.BACKWARD, f"this backward goes through `{_name(made)}`", _here(asked, backward))
     judge = forward_of(evaluator, judged.call, judged.frame)
     own = place_of(evaluator, judge.expression, judge.frame) if judge is not None else place
-    if gradients_of(evaluator, asked.file, own, (backward,)).fate != "stepped":
+    if gradients_of(evaluator, own, (backward,)).fate != "stepped":
         yield refuted(Question.TRAINED, "the network that judges is not stepped after this backward")
-    if gradients_of(evaluator, asked.file, place, (backward,)).fate != "cleared":
+    if gradients_of(evaluator, place, (backward,)).fate != "cleared":
         yield refuted(Question.TRAINED, f"`{_name(made)}` may be stepped before its gradients are cleared")
     yield proven(Question.TRAINED, f"the gradients of `{_name(made)}` are cleared before its own step")
     for one in (made.network.assumptions, judge.network.assumptions if judge is not None else ()):
