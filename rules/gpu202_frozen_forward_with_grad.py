@@ -401,7 +401,7 @@ def _is_shown(evaluator: Evaluator, run: Run) -> bool:
 
 def _is_torchs(evaluator: Evaluator, use: Use) -> bool:
     """Whether what is given a network is known not to keep it: a function of torch, or one of which the table says what it does."""
-    if use.row is not None and use.row.does:
+    if use.does:
         return True
     target = evaluator.value_of(use.node.func, use.frame) if isinstance(use.node, ast.Call) else None
     return target is not None and isinstance(target.ref, str) and target.ref.startswith("torch.")

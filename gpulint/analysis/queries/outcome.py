@@ -82,7 +82,7 @@ def _outcome(evaluator: Evaluator, node: Any, frame: Frame, path: tuple[Any, ...
 
 def _is_refused(evaluator: Evaluator, use: Use) -> bool:
     """Whether torch would refuse what is done to what has a graph: that an entry has none says nothing of the others."""
-    if use.row is None or use.row.does != "refuses graphs":
+    if use.does != "refuses graphs":
         return False
     func = getattr(use.node, "func", None)
     asked = evaluator.value_of(func.value, use.frame) if isinstance(func, ast.Attribute) else UNKNOWN

@@ -82,7 +82,7 @@ def _ran_below(evaluator: Evaluator, call: ast.Call, frame: Frame, parts: bool) 
         for node, where in in_text_order(one.origins):
             chain = where.leading_to(node) if where is not None else []
             at = chain.index((call, frame)) if (call, frame) in chain else 0
-            found = (_ran(evaluator, *each, parts) for each in reversed(chain[: at + 1]) if at)
+            found = (_ran(evaluator, each[0], each[1], parts) for each in reversed(chain[: at + 1]) if at)
             yield from islice(filter(None, found), 1)
 
 

@@ -59,9 +59,7 @@ def last_switch(
     origins = in_text_order(origins_of(evaluator, value))
     several = [one for origin in origins for one in _switches_of(evaluator, origin)]
     if all(where is None for _, where in value.origins):  # made out of sight: by its key
-        before = effects_before(evaluator, place, _SWITCHES)
-        uses = (Use("method", one.call, place.frame, row=one.row) for one in before)
-        several += _switching(evaluator, uses)
+        several += _switching(evaluator, effects_before(evaluator, place, _SWITCHES))
     if not several:
         return None
     for at, frame in place.frame.leading_to(place.at):
@@ -143,14 +141,9 @@ def _frozen_in_parts(evaluator: Evaluator, origin: Any, before: Place | None) ->
 
 
 def _by_parts(evaluator: Evaluator, made: Value, before: Place | None) -> Any:
-    by = None
-    for one in parts(evaluator, made):
-        if not weight(evaluator, one).is_none:
-            found = frozen(evaluator, one, before) if one.kind == "module" else None
-            if found is None:
-                return None
-            by = by or found
-    return by
+    weighty = (one for one in parts(evaluator, made) if not weight(evaluator, one).is_none)
+    found = [frozen(evaluator, one, before) if one.kind == "module" else None for one in weighty]
+    return found[0] if found and None not in found else None
 
 
 def parts(evaluator: Evaluator, value: Value) -> Iterator[Value]:
@@ -194,24 +187,19 @@ def _is_of_part(evaluator: Evaluator, use: Use, origin: Any) -> bool:
     if isinstance(base, ast.Name) and use.frame.caller is not None:
         made = evaluator.value_of(base, use.frame).origins
         return bool(made) and not share({origin}, made)
-    if not isinstance(base, ast.Attribute) or base.attr == "module":
-        return False
-    row = evaluator.table.own("module.attributes", base.attr)
-    is_part = row is not None and row.gives == "module"
-    return is_part and evaluator.value_of(base.value, use.frame).kind == "module"
+    return isinstance(base, ast.Attribute) and evaluator.table.own("module.attributes", base.attr) is not None
 
 
 def switches_weights(evaluator: Evaluator, use: Use) -> bool | None:
     """Whether a use of a network switches off (True) or on (False) that its weights want gradients: `net.requires_grad_(False)`, or
     `p.requires_grad = False` in a loop through its parameters."""
-    if use.row is not None and use.row.does in ("freezes", "unfreezes"):
-        return use.row.does == "freezes"
-    if (use.row is not None and use.row.does == "requires grad") or (
-        use.path[:1] == (PARAMETERS,) and use.name == "parameters.requires_grad_"
-    ):
+    of_weights = use.path[:1] == (PARAMETERS,)
+    if use.does in ("freezes", "unfreezes"):
+        return use.does == "freezes"
+    if use.does == "requires grad" or (of_weights and use.name == "parameters.requires_grad_"):
         given = argument(use.node, 0, "requires_grad")
         return given is not None and evaluator.value_of(given, use.frame).const is False
-    if use.path[:1] != (PARAMETERS,) or use.role != "set" or use.name != "requires_grad":
+    if not of_weights or use.role != "set" or use.name != "requires_grad":
         return None
     flow = use.frame.flow
     statement = flow.statement_of(use.node)
