@@ -76,7 +76,7 @@ def _fates(evaluator: Evaluator, network: Place, backward: Use) -> Iterator[Grad
         concerned |= {node for one in steps for node, _ in one.origins}
     if not all(one.origins for one in steps):
         yield Gradients("unseen")
-    for way in ways:
+    for way in ways if theirs or steps else ():
         own = [one for one in way if one.kind == "end" or _concerns(one, concerned, entry)]
         clears = not own and _clears_first(evaluator, backward.frame.function.file, concerned, entry)
         if own or theirs:
