@@ -285,11 +285,7 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
         if several or Graph.LIVE in graphs:
             yield refuted(Question.BACKWARD, "it asks for gradients by name")
         if graphs - {Graph.NONE}:
-            yield left_open(
-                Question.GRAPH, "whether what it is given is made of what is asked for is not seen"
-            )
-        if not _has_weights(evaluator, run):
-            yield refuted(Question.TRAINED, "that it has weights is not seen")
+            yield left_open(Question.GRAPH, "what it is given may be made of what is asked for")
         yield proven(Question.BACKWARD, "it asks for the gradients of other things by name")
         return
     if _is_told_above(asked, run):
@@ -319,12 +315,10 @@ def _of_trained(asked: Asked, run: Run, found: Gradients, wants: bool) -> Iterat
     backwards = outcome(evaluator, run.inner, run.where).wanted
     if wants and any(goes_backward_by(evaluator, one.frame.function) for one in backwards):
         yield refuted(Question.GRAPH, "the framework freezes what another optimizer has")
-    several = (run.network.but(origins=frozenset({one})) for one in origins_of(evaluator, run.network))
     weighs = weight(evaluator, run.network)
     if wants and weighs.whole and weighs.least < TOY:
         yield left_open(Question.SIZE, f"its gradients are small, of {weighs.least:,} weights")
-    is_small = weighs.least < NARROW
-    if (wants or found.test) and is_small and all(optimizers_of(evaluator, one) for one in several):
+    if (wants or found.test) and weighs.least < NARROW:
         yield minor(Question.SIZE, "it costs time, and no memory that its own step does not take")
     fed = (one for one in consumers(evaluator, run.inner, run.where, "graph") if one.role == "fed")
     if not wants and found.fate != "later" and any(forward_of(evaluator, one.node, one.frame) for one in fed):
@@ -385,7 +379,9 @@ def _handed(evaluator: Evaluator, run: Run) -> Iterator[str]:
         return
     for origin in in_text_order(origins_of(evaluator, run.network)):
         for use in uses_since_made(evaluator, origin):
-            if use.role == "too much" or (use.role == "given" and not _is_torchs(evaluator, use)):
+            func = getattr(use.node, "func", use.node)
+            of_torch = evaluator.value_of(func, use.frame).full_name.startswith("torch.")
+            if use.role == "too much" or (use.role == "given" and not of_torch):
                 yield f"`{use.name}` is given it, and may freeze or train it"
                 return
 
@@ -399,25 +395,16 @@ def _is_shown(evaluator: Evaluator, run: Run) -> bool:
     return any(use.row is not None or use.path for one in origins for use in uses_since_made(evaluator, one))
 
 
-def _is_torchs(evaluator: Evaluator, use: Use) -> bool:
-    """Whether what is given a network is known not to keep it: a function of torch, or one of which the table says what it does."""
-    if use.does:
-        return True
-    target = evaluator.value_of(use.node.func, use.frame) if isinstance(use.node, ast.Call) else None
-    return target is not None and isinstance(target.ref, str) and target.ref.startswith("torch.")
-
-
 def _size(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
     """Whether what one step saves is much: it lets go of it."""
     found = weight(evaluator, run.network)
-    is_small = found.whole or (found.mixes == "sequences" and 0 < found.least < TOY)
-    if found.whole and (not found.least or (found.least < TOY and not found.mixes)):
+    if found.whole and found.least < TOY and not found.mixes:
         yield refuted(Question.SIZE, "it has no weights to speak of")
     elif found.least >= NARROW:
         yield proven(Question.SIZE, f"the network has {said(found.least)}")
     elif is_of_one_sample(evaluator, run):
         yield left_open(Question.SIZE, "one sample at a time goes through it")
-    elif found.mixes and not is_small:
+    elif found.mixes and not found.whole:
         yield proven(Question.SIZE, "pictures or sequences go through it")
     elif (found.whole or found.least) and not found.mixes:
         yield left_open(Question.SIZE, "nothing but a few linear layers is seen of it")
@@ -489,8 +476,7 @@ def _is_told_above(asked: Asked, run: Run) -> bool:
 def _named(run: Run, wanted: bool) -> str:
     """The network, where a backward goes through it, else what runs here: it as it is written, or what runs it."""
     node = run.named if wanted or (run.is_direct and not _is_of_self(run)) else run.call.func
-    is_entry = isinstance(node, ast.Subscript) and dotted(node.value) is not None
-    return ast.unparse(node) if is_entry else dotted(node) or "the network"
+    return ast.unparse(node) if isinstance(node, ast.Subscript) else dotted(node) or "the network"
 
 
 def _report(asked: Asked, run: Run) -> Report:
@@ -529,7 +515,7 @@ def _repair(asked: Asked, run: Run) -> Repair | None:
     if what.wanted and _asked_for(what.wanted[0]) is None and _wants_input(asked, run):
         return _asking_alone(asked, run, what.wanted)
     chosen = cover(asked.evaluator, asked.steps, [run])
-    if chosen is None or chosen.whole or len(chosen.statements) != 1:
+    if chosen is None or chosen.whole:
         return None
     whole = getattr(chosen.statements[0], "value", None)
     made = asked.evaluator.value_of(whole, run.frame) if whole is not None and not what.wanted else UNKNOWN

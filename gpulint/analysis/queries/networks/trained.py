@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from gpulint.analysis.domain.values import Value, in_text_order
+from gpulint.analysis.domain.values import UNKNOWN, Value, in_text_order
 from gpulint.analysis.evaluate.consumers import PARAMETERS, Use
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, remembered
@@ -25,7 +25,7 @@ from gpulint.analysis.queries.effects import (
 from gpulint.analysis.queries.networks.runs import is_of_module
 from gpulint.analysis.queries.outcome import place_in
 from gpulint.analysis.syntax.flow import Block
-from gpulint.analysis.syntax.nodes import argument, called_on
+from gpulint.analysis.syntax.nodes import argument, called_on, iterated
 
 _DEEPEST: Final = 3  # calls that are gone into
 _SWITCHING: Final = frozenset({"requires_grad", "requires_grad_"})
@@ -105,10 +105,8 @@ def _run_by(evaluator: Evaluator, frame: Frame, call: Any, caller: Frame) -> Fra
 
 def _goes_through_parts(evaluator: Evaluator, block: Block, place: Place) -> bool:
     """Whether a block is the loop through a network's weights, or through several networks, in which they are switched."""
-    owner = block.owner
-    if not block.is_rounds or not isinstance(owner, ast.For):
-        return False
-    things = evaluator.element(evaluator.value_of(owner.iter, place.frame))
+    through = iterated(block.owner) if block.is_rounds else None
+    things = evaluator.element(evaluator.value_of(through, place.frame)) if through is not None else UNKNOWN
     return things.kind in ("parameter", "module")
 
 
