@@ -55,17 +55,12 @@ _COST_OF_GRADIENTS: Final = Cost(
 )
 _FATES: Final = {
     "cleared": "are cleared before its own step",
-    "later": "are cleared unused until this holds",
     "left": "nobody steps",
 }
 _INSTEAD: Final = {  # by fate: where what it is given wants no gradient, and where it does
     "cleared": (
         "backward goes through it to its weights alone, and what it makes there is cleared before its own step",
         "`{name}.requires_grad_(False)` before this forward, and `True` before its own, spares them and what its layers save for them",
-    ),
-    "later": (
-        "under `torch.set_grad_enabled({test})` nothing is saved, and nothing computed, for what is thrown away",
-        "`{name}.requires_grad_({test})` before this forward spares them until then, and what its layers save for them",
     ),
     "left": (
         "what it is given has no graph: `{name}.requires_grad_(False)`, once and before the loop, spares the gradients that nobody uses",
@@ -105,10 +100,9 @@ class FrozenForwardWithGrad(Rule):
 
     Whose gradients a backward makes beside those that it is for is followed as well: on each way on which the program goes on, what steps
     or clears them first. Told is an attack within a training, whose `backward()` is for the gradient of its input and makes those of all
-    weights, which `zero_grad()` throws away; a judge in the step of a generator or an actor, also of networks and optimizers that go by
-    key; and a network that is stepped `if epoch >= warmup` alone, and whose gradients are cleared until then. It is a note, for it costs
-    time and no memory that its own step does not take, a warning where the network is seen to be large, and at low confidence where all of
-    it is seen and small. Nothing is said where it is frozen by then, by whichever method or caller, where the same gradients are stepped
+    weights, which `zero_grad()` throws away; and a judge in the step of a generator or an actor, also of networks and optimizers that go
+    by key. It is a note, for it costs time and no memory that its own step does not take, a warning where the network is seen to be large,
+    and at low confidence where all of it is seen and small. Nothing is said where it is frozen by then, by whichever method or caller, where the same gradients are stepped
     with before anybody clears them, or where an optimizer of which it is not seen what it has steps first. A forward of which
     `autograd.grad(loss, x)` asks nothing, as `x` is not in it, is told too: it can run under `no_grad`.
 
@@ -318,12 +312,12 @@ def _of_trained(asked: Asked, run: Run, found: Gradients, wants: bool) -> Iterat
     weighs = weight(evaluator, run.network)
     if wants and weighs.whole and weighs.least < TOY:
         yield left_open(Question.SIZE, f"its gradients are small, of {weighs.least:,} weights")
-    if (wants or found.test) and weighs.least < NARROW:
+    if wants and weighs.least < NARROW:
         yield minor(Question.SIZE, "it costs time, and no memory that its own step does not take")
     fed = (one for one in consumers(evaluator, run.inner, run.where, "graph") if one.role == "fed")
-    if not wants and found.fate != "later" and any(forward_of(evaluator, one.node, one.frame) for one in fed):
+    if not wants and any(forward_of(evaluator, one.node, one.frame) for one in fed):
         yield refuted(Question.REACHED, "it is told where another network is given what it gives")
-    yield proven(Question.TRAINED, f"its gradients {_FATES[found.fate]}", found.test)
+    yield proven(Question.TRAINED, f"its gradients {_FATES[found.fate]}")
 
 
 def _of_untrained(asked: Asked, run: Run, reads: bool) -> Iterator[Answer]:
@@ -491,16 +485,12 @@ def _report(asked: Asked, run: Run) -> Report:
         reason = f"the result of this call {used}: its activations are saved for nothing"
     else:
         found, wants = _gradients(asked, run), _wants_input(asked, run)
-        test = ast.unparse(found.test) if found.test is not None else ""
-        fate = f"are cleared unused until `{test}` holds" if test else _FATES[found.fate]
         if wants:
             cost, claim = _COST_OF_GRADIENTS if found.fate == "left" else _COST_OF_THROWN, Claim("code")
-            message = f"backward goes through `{name}` to what it is given, and makes gradients of all its weights, which {fate}"
-        elif test:
-            message = f"`{name}` runs with grad enabled, but its gradients {fate}"
+            message = f"backward goes through `{name}` to what it is given, and makes gradients of all its weights, which {_FATES[found.fate]}"
         else:
             message += "step uses its gradients" if found.fate == "cleared" else "optimizer trains it"
-        reason = _INSTEAD[found.fate][wants].format(name=name, test=test)
+        reason = _INSTEAD[found.fate][wants].format(name=name)
         if _is_hooked(asked, run):
             reason += "; what it is given has to want its own then"
     repair = partial(_repair, asked, run)

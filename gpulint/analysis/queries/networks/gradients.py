@@ -16,15 +16,15 @@ from gpulint.analysis.project.file import File, Function
 from gpulint.analysis.queries.calls import may_run, outwards
 from gpulint.analysis.queries.effects import Place, origins_of, position, share
 from gpulint.analysis.queries.networks.trained import all_made, optimizers_of, wholes
-from gpulint.analysis.queries.outcome import place_in
 from gpulint.analysis.syntax.nodes import argument, called_on, last_name
 
 _DEEPEST: Final = 3  # calls that are gone into
 _MOST_CALLERS: Final = 4  # one out of the other
 _MOST_WAYS: Final = 8  # on which a program goes on after a backward
 
-Fate = Literal["stepped", "unseen", "later", "cleared", "left"]
+Fate = Literal["stepped", "unseen", "cleared", "left"]
 _FATES: Final[tuple[Fate, ...]] = get_args(Fate)  # those first of which one says it of all
+_AFTER: Final[dict[str, Fate]] = {"step": "stepped", "clear": "cleared", "end": "left"}  # by the first update
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +42,10 @@ class Update:
 @dataclass(frozen=True, slots=True)
 class Gradients:
     """What becomes of the gradients that a backward makes of a network's weights: an optimizer steps with them, they are cleared before it
-    does, it steps with them `later` alone, from when `test` holds, or they are left, as nobody steps the network. `beside`: where the weights
-    and tensors were made that are stepped up to the next backward, `None` among it for what is not seen."""
+    does, or they are left, as nobody steps the network. `beside`: where the weights and tensors were made that are stepped up to the next
+    backward, `None` among it for what is not seen."""
 
     fate: Fate
-    test: Any = None
     beside: frozenset[Any] = frozenset()
 
 
@@ -68,7 +67,7 @@ def _fates(evaluator: Evaluator, network: Place, backward: Use) -> Iterator[Grad
     until = [one for way in ways for one in takewhile(lambda each: each.kind != "backward", way)]
     steps = {one for one in until if one.kind == "step"}
     beside = frozenset[Any]().union(*(_stepped_by(evaluator, one) for one in steps))
-    yield Gradients("left", None, beside)
+    yield Gradients("left", beside)
     concerned = {node for node, _ in wholes(evaluator, network.value)} | theirs
     if not theirs:  # those that have it for all that is seen
         several = {one for way in ways for one in way if one.kind == "step"}
@@ -77,10 +76,11 @@ def _fates(evaluator: Evaluator, network: Place, backward: Use) -> Iterator[Grad
     if not all(one.origins for one in steps):
         yield Gradients("unseen")
     for way in ways if theirs or steps else ():
-        own = [one for one in way if one.kind == "end" or _concerns(one, concerned, entry)]
-        clears = not own and _clears_first(evaluator, backward.frame.function.file, concerned, entry)
-        if own or theirs:
-            yield Gradients("cleared") if clears else _first_of(own, backward)
+        own = (one.kind for one in way if one.kind == "end" or _concerns(one, concerned, entry))
+        first = next(own, "")
+        if first or theirs:
+            clears = not first and _clears_first(evaluator, backward.frame.function.file, concerned, entry)
+            yield Gradients("cleared" if clears else _AFTER.get(first, "unseen"))
 
 
 def _concerns(update: Update, concerned: set[Any], entry: Any) -> bool:
@@ -88,35 +88,6 @@ def _concerns(update: Update, concerned: set[Any], entry: Any) -> bool:
     made_for_each = all(where is not None and where.flow.loops(node) for node, where in update.origins)
     other = made_for_each and None not in (entry, update.entry) and update.entry != entry
     return any(node in concerned for node, _ in update.origins) and not other
-
-
-def _first_of(updates: list[Update], backward: Use) -> Gradients:
-    """What the first of a network's updates after a backward says of its gradients."""
-    later = None
-    for one in updates:
-        test = _begins_with(one, backward)
-        if test is None:
-            cleared: Fate = "cleared" if later is None else "later"
-            fates: dict[str, Fate] = {"end": "left", "step": "stepped", "clear": cleared}
-            return Gradients(fates[one.kind], later)
-        if one.kind != "step":
-            break
-        later = test
-    return Gradients("unseen")
-
-
-def _begins_with(update: Update, backward: Use) -> Any:
-    """The comparison of a count of rounds from which on alone something is done after a backward, which is made before as well:
-    `if epoch >= warmup`."""
-    flow = update.frame.flow
-    node = place_in(update.frame.function, backward.node, backward.frame)
-    around = flow.conditions(update.call if node is None else node)
-    for test, holds in flow.conditions(update.call):
-        grows = (ast.Gt, ast.GtE) if holds else (ast.Lt, ast.LtE)
-        if (test, holds) not in around and isinstance(test, ast.Compare) and isinstance(test.ops[0], grows):
-            if {one.kind for one in flow.bound_in(test.left)} in ({"loop"}, {"parameter"}):
-                return test
-    return None
 
 
 def _clears_first(evaluator: Evaluator, file: File, concerned: set[Any], entry: Any) -> bool:
