@@ -274,7 +274,7 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
         yield refuted(Question.TRAINED, "not all are seen who go backward through what it is part of")
     named = [one for one in map(_asked_for, backwards) if one is not None]
     if named:
-        graphs = {evaluator.value_of(one, run.where).graph for one in _given(run)}
+        graphs = {evaluator.value_of(one, run.where).graph for one in arguments(run.inner)}
         several = len(named) < len(backwards) or not all(_are_tensors(evaluator, *one) for one in named)
         if several or Graph.LIVE in graphs:
             yield refuted(Question.BACKWARD, "it asks for gradients by name")
@@ -417,7 +417,9 @@ def _is_hooked(asked: Asked, run: Run) -> bool:
 
 def _gradients_read(evaluator: Evaluator, run: Run) -> list[Any]:
     """Where the gradient of something that it is given is read where a backward is: `step = image.grad`."""
-    made = (each for one in _given(run) for each in made_of(evaluator, one, run.where, numbers=False))
+    made = (
+        each for one in arguments(run.inner) for each in made_of(evaluator, one, run.where, numbers=False)
+    )
     names = ((one, frame) for one, frame in made if isinstance(one, (ast.Name, ast.Attribute)))
     given = set().union(*(_traces(evaluator, one, frame) for one, frame in names))
     frames = dict.fromkeys(use.frame for use in outcome(evaluator, run.inner, run.where).wanted)
@@ -433,15 +435,10 @@ def _traces(evaluator: Evaluator, node: Any, frame: Frame) -> set[Any]:
     return bound | evaluator.value_of(node, frame).origins
 
 
-def _given(run: Run) -> list[Any]:
-    """What a network is given, piece by piece."""
-    return [one for one in arguments(run.inner) if not isinstance(one, ast.Starred)]
-
-
 def _wants_input(asked: Asked, run: Run) -> bool:
     """Whether something that it is given, or something in it, wants a gradient."""
     evaluator = asked.evaluator
-    if any(evaluator.value_of(one, run.where).graph is not Graph.NONE for one in _given(run)):
+    if any(evaluator.value_of(one, run.where).graph is not Graph.NONE for one in arguments(run.inner)):
         return True
     stepped = (one for one in _gradients(asked, run).beside if one is not None)
     alone = any(evaluator.thing(*one).kind == "optimizer" for one in stepped)  # tensors of no network

@@ -6,7 +6,6 @@ import ast
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gpulint.analysis.domain.values import UNKNOWN
 from gpulint.analysis.evaluate.consumers import Use, consumers
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, settled
@@ -15,7 +14,7 @@ from gpulint.analysis.queries.calls import entered
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.networks.runs import Run
 from gpulint.analysis.syntax.flow import Flow
-from gpulint.analysis.syntax.nodes import arguments
+from gpulint.analysis.syntax.nodes import arguments, called_on
 
 _DECIDING: Final = frozenset({"reads", "cuts", "saved", "tested"})
 _HANDED: Final = frozenset({"given", "too much", "optimized", "copied"})
@@ -82,11 +81,9 @@ def _outcome(evaluator: Evaluator, node: Any, frame: Frame, path: tuple[Any, ...
 
 def _is_refused(evaluator: Evaluator, use: Use) -> bool:
     """Whether torch would refuse what is done to what has a graph: that an entry has none says nothing of the others."""
-    if use.does != "refuses graphs":
-        return False
-    func = getattr(use.node, "func", None)
-    asked = evaluator.value_of(func.value, use.frame) if isinstance(func, ast.Attribute) else UNKNOWN
-    return not any(isinstance(one.at, ast.Subscript) for one in asked.assumptions)
+    on = called_on(use.node) if use.does == "refuses graphs" else None
+    assumptions = evaluator.value_of(on, use.frame).assumptions if on is not None else ()
+    return on is not None and not any(isinstance(one.at, ast.Subscript) for one in assumptions)
 
 
 def _is_for_its_value(use: Use) -> bool:

@@ -9,7 +9,6 @@ from gpulint.analysis.domain.values import in_text_order
 from gpulint.analysis.evaluate.consumers import Use
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, given_for
-from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.calls import outwards
 from gpulint.analysis.queries.effects import Place, effects_before, origins_of, place_of, since_made
 from gpulint.analysis.queries.networks.runs import is_of_module
@@ -76,17 +75,11 @@ def _of_callers(evaluator: Evaluator, place: Place, depth: int) -> ModuleMode:
         name, dot, rest = function.self_name, "", ""  # a network runs its parts in its own mode
     found = []
     for call, caller in outwards(evaluator, frame):
-        given = _given(function, name, call)
+        is_own = function.takes_self and name == function.self_name
+        given = called_on(call) if is_own else given_for(function, name, call)
         key = key_of(given) if given is not None else None
         if key is None:
             return UNKNOWN_MODE
         value = place.value if dot else evaluator.value_of(given, caller)
         found.append(_at(evaluator, Place(f"{key}{dot}{rest}", value, call, caller), depth - 1))
     return found[0] if found and len({one.mode for one in found}) == 1 else UNKNOWN_MODE
-
-
-def _given(function: Function, name: str, call: Any) -> Any:
-    """What a call gives a parameter, the object itself for the first of a method."""
-    if function.takes_self and name == function.self_name:
-        return called_on(call)
-    return given_for(function, name, call)
