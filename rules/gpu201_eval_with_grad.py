@@ -193,10 +193,9 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     if not what.wanted and what.is_read_only:
         yield proven(Question.BACKWARD, "no backward can go through what it gives")
     if grad.mode == "on" and not grad.called:
-        base = unseen_base(evaluator, run.frame.function)
         if is_of_module(evaluator, run.frame.function):
             yield left_open(Question.GRAD, "who runs the network is not seen, and may switch grad off")
-        elif base:
+        elif base := unseen_base(evaluator, run.frame.function):
             clause = f"`{base}` is not seen, and may call `{run.frame.function.name}` with grad off"
             yield left_open(Question.GRAD, clause)
     if grad.mode == "mixed" and (phase is None or phase.frame is None):
@@ -220,9 +219,9 @@ def _differentiates(evaluator: Evaluator, run: Run, frame: Frame) -> bool:
         if any(one in own or evaluator.does(one, inner) == "differentiates" for one in calls):
             return True
         several = [each for one in calls for each in run_by(evaluator, one, inner)]
-    if any(next(backwards(evaluator, one), None) for one in several):
-        return True
-    return any(done_within(evaluator, one, {"differentiates"}, depth=_DEEPEST) for one in several)
+    does = {"differentiates"}
+    within = (done_within(evaluator, one, does, depth=_DEEPEST) for one in several)
+    return any(next(backwards(evaluator, one), None) for one in several) or any(within)
 
 
 def _is_near(evaluator: Evaluator, run: Run, use: Use) -> bool:

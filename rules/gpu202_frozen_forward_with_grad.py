@@ -269,8 +269,7 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
     evaluator = asked.evaluator
     if run.is_direct and _is_of_self(run):
         yield refuted(Question.TRAINED, "it is told of its parts")
-    returned = outcome(evaluator, run.inner, run.where).returned
-    if returned and is_of_module(evaluator, run.frame.function):
+    if is_of_module(evaluator, run.frame.function) and outcome(evaluator, run.inner, run.where).returned:
         yield refuted(Question.TRAINED, "not all are seen who go backward through what it is part of")
     named = [one for one in map(_asked_for, backwards) if one is not None]
     if named:

@@ -54,11 +54,8 @@ def _is_bound(evaluator: Evaluator, name: str, function: Function) -> bool:
     file = function.file
     if name in _GIVEN or name in file.body.flow.definitions:
         return True
-    around = function.parent
-    while around is not None:
-        if name in around.flow.definitions:
-            return True
-        around = around.parent
+    if any(name in one.flow.definitions for one in function.around[1:]):
+        return True
     if any(isinstance(one, ast.ImportFrom) and one.names[0].name == "*" for one in ast.walk(file.tree)):
         return True
     return any(name in one.flow.elsewhere for one in file.functions if name in one.words)

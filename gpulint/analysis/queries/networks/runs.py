@@ -108,8 +108,7 @@ def _parts(evaluator: Evaluator, value: Value) -> Iterator[Value]:
 
 def is_of_module(evaluator: Evaluator, function: Function) -> bool:
     """Whether a function is a method of a module, or stands in one."""
-    while function.parent is not None:
-        function = function.parent
+    function = function.around[-1]
     cls = function.cls if function.takes_self else None
     return cls is not None and evaluator.instance(cls).kind == "module"
 
