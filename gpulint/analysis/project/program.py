@@ -6,6 +6,7 @@ import ast
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -185,14 +186,13 @@ class Program:
     def resolve(self, file: File, spelled: str, inside: Function | None = None) -> Named | str:
         """What a dotted name leads to at a module's level, or in the functions around it."""
         first, *rest = spelled.split(".")
-        while inside is not None:
-            for one in inside.flow.definitions.get(first, ()):
+        for around in inside.around if inside is not None else ():
+            for one in around.flow.definitions.get(first, ()):
                 if one.kind in ("function", "class") and not rest:
                     return file.by_node[one.node]
                 if one.kind == "import":
                     found = self.imported(file, one.value)
                     return found if not rest else self._beneath(found, rest)
-            inside = inside.parent
         found = self.top_level(file, first)
         return found if not rest else self._beneath(found, rest)
 
@@ -234,20 +234,17 @@ class Program:
     def searched(self, word: str, home: File) -> tuple[File, ...]:
         """The files of the project whose text has a word, tests left out: first the one that asks, then those that name it, which may
         import it."""
-        return (home, *self._others_with(word, home))
+        return (home, *islice(self._others_with(word, home), MOST_FOUND))
 
     def _others_with(self, word: str, home: File) -> Iterator[File]:
-        count, own = 0, os.path.abspath(home.path)
+        own = os.path.abspath(home.path)
         found = self.sources.files_with(home.path, word) if self.sources is not None else ()
         stem = os.fsencode(os.path.splitext(os.path.basename(own))[0])
         for path, raw in sorted(found, key=lambda one: stem not in one[1]):
-            if count >= MOST_FOUND:
-                return
             if path == own or self._is_test(path, raw, home):
                 continue
             file = self.open(path, raw)
             if file is not None and word in file.words:
-                count += 1
                 yield file
 
     def _is_test(self, path: str, raw: bytes, home: File) -> bool:
