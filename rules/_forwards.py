@@ -33,14 +33,10 @@ GRAD_MODES: Final = {
 
 def builds_graph(asked: Asked, run: Run, grad: GradMode) -> Iterator[Answer]:
     """What says that a run, where grad is in this mode, builds a graph, or that it builds none."""
-    evaluator = asked.evaluator
-    if grad.mode == "open":
-        yield left_open(Question.GRAD, GRAD_MODES["open"], grad.by if asked.is_here(run.where) else None)
-    elif grad.mode == "off":
-        clause = GRAD_MODES[grad.mode]
-        if evaluator.modes.own(run.inner, run.where)[0] is None and grad.called:
-            clause = "whoever is seen to call it switches grad off"
-        yield refuted(Question.GRAD, clause, grad.by if asked.is_here(run.where) else None)
+    evaluator, by = asked.evaluator, grad.by if asked.is_here(run.where) else None
+    if grad.mode in ("open", "off"):
+        verdict = left_open if grad.mode == "open" else refuted
+        yield verdict(Question.GRAD, GRAD_MODES[grad.mode], by)
     wanted = outcome(evaluator, run.inner, run.where).wanted  # else it is switched on for a backward
     if isinstance(grad.by, ast.Call) and last_name(grad.by.func) == "enable_grad" and not wanted:
         yield refuted(Question.MEANT, "grad is switched on for it")
@@ -56,10 +52,10 @@ def builds_graph(asked: Asked, run: Run, grad: GradMode) -> Iterator[Answer]:
     seen = value.kind in ("tensor", "array", "number", "text", "none") and value.graph is Graph.NONE
     if seen and "on" not in within:
         yield refuted(Question.GRAPH, "it makes no graph")
-    by = _frozen_at(evaluator, run.named, run.where)
-    if by is not None or _is_frozen_within(evaluator, run):
+    if _frozen_at(evaluator, run.named, run.where) is not None or _is_frozen_within(evaluator, run):
         yield refuted(Question.GRAPH, "the network is frozen")
-    if of_unseen_package(evaluator, run.network) and not _is_given_tensors(evaluator, run):
+    given = {evaluator.value_of(one, run.where).kind for one in arguments(run.inner)}
+    if given <= {"text", "number", "none"} and of_unseen_package(evaluator, run.network):
         yield refuted(Question.TENSOR, "it is given no tensor")
     if within != {"on"} and _is_unseen_method(evaluator, run):
         name = dotted(run.inner.func) or "the method"
@@ -93,19 +89,10 @@ def _is_frozen_within(evaluator: Evaluator, run: Run) -> bool:
     return bool(several) and all(one is not None for one in by)
 
 
-def _is_given_tensors(evaluator: Evaluator, run: Run) -> bool:
-    """Whether anything that a forward is given may be a tensor."""
-    given, no_tensor = arguments(run.inner), ("text", "number", "none")
-    kinds = (evaluator.value_of(one, run.where).kind for one in given if not isinstance(one, ast.Starred))
-    return any(isinstance(one, ast.Starred) for one in given) or any(one not in no_tensor for one in kinds)
-
-
 def _is_unseen_method(evaluator: Evaluator, run: Run) -> bool:
     """Whether it is a method by a name of its own, of a network of which nothing is known, that runs it."""
-    func = run.inner.func
-    if not isinstance(func, ast.Attribute) or run.named is func or run.network.ref is not None:
-        return False
-    return evaluator.table.own("module", func.attr) is None and evaluator.calling.made_by(run.network) is None
+    is_method = bool(run.method) and evaluator.table.own("module", run.method) is None
+    return is_method and run.network.ref is None and evaluator.calling.made_by(run.network) is None
 
 
 def in_eval_mode(asked: Asked, calls: Iterable[tuple[Any, Frame]]) -> bool:

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import takewhile
 from typing import Any
 
 from gpulint.rules._forwards import GRAD_MODES, builds_graph, of_old_torch, trains_beside, under_no_grad
@@ -192,10 +193,9 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     if not what.wanted and what.is_read_only:
         yield proven(Question.BACKWARD, "no backward can go through what it gives")
     if grad.mode == "on" and not grad.called:
-        base = unseen_base(evaluator, run.frame.function)
         if is_of_module(evaluator, run.frame.function):
             yield left_open(Question.GRAD, "who runs the network is not seen, and may switch grad off")
-        elif base:
+        elif base := unseen_base(evaluator, run.frame.function):
             clause = f"`{base}` is not seen, and may call `{run.frame.function.name}` with grad off"
             yield left_open(Question.GRAD, clause)
     if grad.mode == "mixed" and (phase is None or phase.frame is None):
@@ -219,9 +219,9 @@ def _differentiates(evaluator: Evaluator, run: Run, frame: Frame) -> bool:
         if any(one in own or evaluator.does(one, inner) == "differentiates" for one in calls):
             return True
         several = [each for one in calls for each in run_by(evaluator, one, inner)]
-    if any(next(backwards(evaluator, one), None) for one in several):
-        return True
-    return any(done_within(evaluator, one, {"differentiates"}, depth=_DEEPEST) for one in several)
+    does = {"differentiates"}
+    within = (done_within(evaluator, one, does, depth=_DEEPEST) for one in several)
+    return any(next(backwards(evaluator, one), None) for one in several) or any(within)
 
 
 def _is_near(evaluator: Evaluator, run: Run, use: Use) -> bool:
@@ -241,12 +241,8 @@ def _is_left_out(flow: Flow, guard: ast.Call, call: ast.Call) -> bool:
 
 def _is_told_below(asked: Asked, run: Run) -> bool:
     """Whether a function on the way to the network is told of all its calls at once."""
-    for node, frame in run.where.leading_to(run.inner):
-        if node is run.call:
-            break
-        if not is_of_module(asked.evaluator, frame.function) and _is_told(asked, node, frame):
-            return True
-    return False
+    below = takewhile(lambda one: one[0] is not run.call, run.where.leading_to(run.inner))
+    return any(_is_told(asked, node, frame) for node, frame in below)
 
 
 def _is_told(asked: Asked, call: Any, frame: Frame) -> bool:
@@ -263,7 +259,6 @@ def _wanted(asked: Asked, run: Run, what: Outcome, phase: Phase | None) -> Itera
     loops = run.frame.flow.loops(run.call)
     mode = module_mode(evaluator, run.named, run.where)
     part = is_of_module(evaluator, run.frame.function)
-    evaluates = mode.mode == "eval" or loops or _is_called_in_loops(asked, run.frame.function)
     if phase is not None:
         if phase.frame is None and evaluator.callers(run.frame.function):
             clause = "a backward goes through it in each phase that is seen"
@@ -275,13 +270,13 @@ def _wanted(asked: Asked, run: Run, what: Outcome, phase: Phase | None) -> Itera
             yield left_open(Question.READS, _UNSEEN_READER)
         return
     inside = all(run.holds(use.frame) for use in (*what.read, *what.unseen, *what.returned))
-    if part and not (what.is_read_only and inside and evaluates):
+    if part and not (what.is_read_only and inside):
         yield refuted(Question.REACHED, "it is part of what its network gives")
     is_tried = part and mode.mode != "eval"  # told as part of a step
     if trains_beside(asked, run, mode) or (is_tried and is_in_step(asked.steps, evaluator, run)):
         yield refuted(Question.BACKWARD, "a backward or an optimizer runs beside it")
     if mode.mode == "eval":
-        if not what.is_read_only and not loops and not _goes_out_here(evaluator, run, mode, what):
+        if not what.is_read_only and not loops and not _goes_out_here(run, mode, what):
             yield refuted(Question.READS, "it runs once, and its result goes on as a tensor")
         if what.unseen or not (what.is_read_only or loops):
             yield left_open(Question.READS, _UNSEEN_READER)
@@ -299,11 +294,10 @@ def _wanted(asked: Asked, run: Run, what: Outcome, phase: Phase | None) -> Itera
         yield refuted(Question.TENSOR, "nothing but its name shows that a network runs here")
 
 
-def _goes_out_here(evaluator: Evaluator, run: Run, mode: ModuleMode, what: Outcome) -> bool:
-    """Whether the function that evaluates hands its result to what is not seen, and no caller is seen to do so."""
+def _goes_out_here(run: Run, mode: ModuleMode, what: Outcome) -> bool:
+    """Whether the function that evaluates hands its result to what is not seen, by itself."""
     here = all(use.frame is run.frame for use in (*what.unseen, *what.returned))
-    handed = what.returned and evaluator.callers(run.frame.function)
-    return here and mode.by in run.frame.flow.parents and not handed
+    return here and mode.by in run.frame.flow.parents
 
 
 def _piles_up(run: Run, what: Outcome) -> bool:

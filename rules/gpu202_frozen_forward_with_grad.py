@@ -55,34 +55,17 @@ _COST_OF_GRADIENTS: Final = Cost(
 )
 _FATES: Final = {
     "cleared": "are cleared before its own step",
-    "later": "are cleared unused until this holds",
     "left": "nobody steps",
 }
-_INSTEAD: Final = {  # by fate, and whether what it is given wants a gradient
-    (
-        "cleared",
-        True,
-    ): "`{name}.requires_grad_(False)` before this forward, and `True` before its own, spares them and what its layers save for them",
-    (
-        "later",
-        True,
-    ): "`{name}.requires_grad_({test})` before this forward spares them until then, and what its layers save for them",
-    (
-        "left",
-        True,
-    ): "each step computes them, and `.grad` holds them: `{name}.requires_grad_(False)`, once and before the loop, spares both",
-    (
-        "cleared",
-        False,
-    ): "backward goes through it to its weights alone, and what it makes there is cleared before its own step",
-    (
-        "later",
-        False,
-    ): "under `torch.set_grad_enabled({test})` nothing is saved, and nothing computed, for what is thrown away",
-    (
-        "left",
-        False,
-    ): "what it is given has no graph: `{name}.requires_grad_(False)`, once and before the loop, spares the gradients that nobody uses",
+_INSTEAD: Final = {  # by fate: where what it is given wants no gradient, and where it does
+    "cleared": (
+        "backward goes through it to its weights alone, and what it makes there is cleared before its own step",
+        "`{name}.requires_grad_(False)` before this forward, and `True` before its own, spares them and what its layers save for them",
+    ),
+    "left": (
+        "what it is given has no graph: `{name}.requires_grad_(False)`, once and before the loop, spares the gradients that nobody uses",
+        "each step computes them, and `.grad` holds them: `{name}.requires_grad_(False)`, once and before the loop, spares both",
+    ),
 }
 _MAY_BE_FROZEN: Final = "what makes it is not seen: it may be frozen there"
 _COST_OF_THROWN: Final = Cost(
@@ -117,10 +100,9 @@ class FrozenForwardWithGrad(Rule):
 
     Whose gradients a backward makes beside those that it is for is followed as well: on each way on which the program goes on, what steps
     or clears them first. Told is an attack within a training, whose `backward()` is for the gradient of its input and makes those of all
-    weights, which `zero_grad()` throws away; a judge in the step of a generator or an actor, also of networks and optimizers that go by
-    key; and a network that is stepped `if epoch >= warmup` alone, and whose gradients are cleared until then. It is a note, for it costs
-    time and no memory that its own step does not take, a warning where the network is seen to be large, and at low confidence where all of
-    it is seen and small. Nothing is said where it is frozen by then, by whichever method or caller, where the same gradients are stepped
+    weights, which `zero_grad()` throws away; and a judge in the step of a generator or an actor, also of networks and optimizers that go
+    by key. It is a note, for it costs time and no memory that its own step does not take, a warning where the network is seen to be large,
+    and at low confidence where all of it is seen and small. Nothing is said where it is frozen by then, by whichever method or caller, where the same gradients are stepped
     with before anybody clears them, or where an optimizer of which it is not seen what it has steps first. A forward of which
     `autograd.grad(loss, x)` asks nothing, as `x` is not in it, is told too: it can run under `no_grad`.
 
@@ -200,8 +182,7 @@ class FrozenForwardWithGrad(Rule):
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         told: set[Any] = set()  # networks that a backward goes through, each told once
-        functions = (asked.file.body, *asked.file.functions)
-        ways = [(asked.root(one), parts) for one in functions for parts in (False, True)]
+        ways = [(asked.root(one), parts) for one in asked.file.parts for parts in (False, True)]
         several = list(dict.fromkeys(run for way in ways for run in runs(asked.evaluator, *way)))
         found = [(run, until_refuted(_answers(asked, run))) for run in several]
         found.sort(key=lambda one: least_open(one[1]))  # of a network's runs that which tells most
@@ -288,21 +269,16 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
     evaluator = asked.evaluator
     if run.is_direct and _is_of_self(run):
         yield refuted(Question.TRAINED, "it is told of its parts")
-    returned = outcome(evaluator, run.inner, run.where).returned
-    if returned and is_of_module(evaluator, run.frame.function):
+    if is_of_module(evaluator, run.frame.function) and outcome(evaluator, run.inner, run.where).returned:
         yield refuted(Question.TRAINED, "not all are seen who go backward through what it is part of")
     named = [one for one in map(_asked_for, backwards) if one is not None]
     if named:
-        graphs = {evaluator.value_of(one, run.where).graph for one in _given(run)}
+        graphs = {evaluator.value_of(one, run.where).graph for one in arguments(run.inner)}
         several = len(named) < len(backwards) or not all(_are_tensors(evaluator, *one) for one in named)
         if several or Graph.LIVE in graphs:
             yield refuted(Question.BACKWARD, "it asks for gradients by name")
         if graphs - {Graph.NONE}:
-            yield left_open(
-                Question.GRAPH, "whether what it is given is made of what is asked for is not seen"
-            )
-        if not _has_weights(evaluator, run):
-            yield refuted(Question.TRAINED, "that it has weights is not seen")
+            yield left_open(Question.GRAPH, "what it is given may be made of what is asked for")
         yield proven(Question.BACKWARD, "it asks for the gradients of other things by name")
         return
     if _is_told_above(asked, run):
@@ -332,17 +308,15 @@ def _of_trained(asked: Asked, run: Run, found: Gradients, wants: bool) -> Iterat
     backwards = outcome(evaluator, run.inner, run.where).wanted
     if wants and any(goes_backward_by(evaluator, one.frame.function) for one in backwards):
         yield refuted(Question.GRAPH, "the framework freezes what another optimizer has")
-    several = (run.network.but(origins=frozenset({one})) for one in origins_of(evaluator, run.network))
     weighs = weight(evaluator, run.network)
     if wants and weighs.whole and weighs.least < TOY:
         yield left_open(Question.SIZE, f"its gradients are small, of {weighs.least:,} weights")
-    is_small = weighs.least < NARROW
-    if (wants or found.test) and is_small and all(optimizers_of(evaluator, one) for one in several):
+    if wants and weighs.least < NARROW:
         yield minor(Question.SIZE, "it costs time, and no memory that its own step does not take")
     fed = (one for one in consumers(evaluator, run.inner, run.where, "graph") if one.role == "fed")
-    if not wants and found.fate != "later" and any(forward_of(evaluator, one.node, one.frame) for one in fed):
+    if not wants and any(forward_of(evaluator, one.node, one.frame) for one in fed):
         yield refuted(Question.REACHED, "it is told where another network is given what it gives")
-    yield proven(Question.TRAINED, f"its gradients {_FATES[found.fate]}", found.test)
+    yield proven(Question.TRAINED, f"its gradients {_FATES[found.fate]}")
 
 
 def _of_untrained(asked: Asked, run: Run, reads: bool) -> Iterator[Answer]:
@@ -368,11 +342,9 @@ def _has_weights(evaluator: Evaluator, run: Run) -> bool:
 
 
 def _gradients(asked: Asked, run: Run) -> Gradients:
-    place, what = (
-        place_of(asked.evaluator, run.named, run.where),
-        outcome(asked.evaluator, run.inner, run.where),
-    )
-    return gradients_of(asked.evaluator, asked.file, place, what.wanted)
+    what = outcome(asked.evaluator, run.inner, run.where)
+    network = place_of(asked.evaluator, run.named, run.where)
+    return gradients_of(asked.evaluator, network, what.wanted)
 
 
 def _asked_for(backward: Use) -> tuple[Any, Frame] | None:
@@ -400,7 +372,9 @@ def _handed(evaluator: Evaluator, run: Run) -> Iterator[str]:
         return
     for origin in in_text_order(origins_of(evaluator, run.network)):
         for use in uses_since_made(evaluator, origin):
-            if use.role == "too much" or (use.role == "given" and not _is_torchs(evaluator, use)):
+            func = getattr(use.node, "func", use.node)
+            of_torch = evaluator.value_of(func, use.frame).full_name.startswith("torch.")
+            if use.role == "too much" or (use.role == "given" and not of_torch):
                 yield f"`{use.name}` is given it, and may freeze or train it"
                 return
 
@@ -414,25 +388,16 @@ def _is_shown(evaluator: Evaluator, run: Run) -> bool:
     return any(use.row is not None or use.path for one in origins for use in uses_since_made(evaluator, one))
 
 
-def _is_torchs(evaluator: Evaluator, use: Use) -> bool:
-    """Whether what is given a network is known not to keep it: a function of torch, or one of which the table says what it does."""
-    if use.row is not None and use.row.does:
-        return True
-    target = evaluator.value_of(use.node.func, use.frame) if isinstance(use.node, ast.Call) else None
-    return target is not None and isinstance(target.ref, str) and target.ref.startswith("torch.")
-
-
 def _size(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
     """Whether what one step saves is much: it lets go of it."""
     found = weight(evaluator, run.network)
-    is_small = found.whole or (found.mixes == "sequences" and 0 < found.least < TOY)
-    if found.whole and (not found.least or (found.least < TOY and not found.mixes)):
+    if found.whole and found.least < TOY and not found.mixes:
         yield refuted(Question.SIZE, "it has no weights to speak of")
     elif found.least >= NARROW:
         yield proven(Question.SIZE, f"the network has {said(found.least)}")
     elif is_of_one_sample(evaluator, run):
         yield left_open(Question.SIZE, "one sample at a time goes through it")
-    elif found.mixes and not is_small:
+    elif found.mixes and not found.whole:
         yield proven(Question.SIZE, "pictures or sequences go through it")
     elif (found.whole or found.least) and not found.mixes:
         yield left_open(Question.SIZE, "nothing but a few linear layers is seen of it")
@@ -451,7 +416,9 @@ def _is_hooked(asked: Asked, run: Run) -> bool:
 
 def _gradients_read(evaluator: Evaluator, run: Run) -> list[Any]:
     """Where the gradient of something that it is given is read where a backward is: `step = image.grad`."""
-    made = (each for one in _given(run) for each in made_of(evaluator, one, run.where, numbers=False))
+    made = (
+        each for one in arguments(run.inner) for each in made_of(evaluator, one, run.where, numbers=False)
+    )
     names = ((one, frame) for one, frame in made if isinstance(one, (ast.Name, ast.Attribute)))
     given = set().union(*(_traces(evaluator, one, frame) for one, frame in names))
     frames = dict.fromkeys(use.frame for use in outcome(evaluator, run.inner, run.where).wanted)
@@ -467,24 +434,14 @@ def _traces(evaluator: Evaluator, node: Any, frame: Frame) -> set[Any]:
     return bound | evaluator.value_of(node, frame).origins
 
 
-def _given(run: Run) -> list[Any]:
-    """What a network is given, piece by piece."""
-    return [one for one in arguments(run.inner) if not isinstance(one, ast.Starred)]
-
-
 def _wants_input(asked: Asked, run: Run) -> bool:
     """Whether something that it is given, or something in it, wants a gradient."""
-    return _is_given_wanting(asked, run) or _is_hooked(asked, run)
-
-
-def _is_given_wanting(asked: Asked, run: Run) -> bool:
-    """Whether something that it is given wants a gradient."""
     evaluator = asked.evaluator
-    if any(evaluator.value_of(one, run.where).graph is not Graph.NONE for one in _given(run)):
+    if any(evaluator.value_of(one, run.where).graph is not Graph.NONE for one in arguments(run.inner)):
         return True
     stepped = (one for one in _gradients(asked, run).beside if one is not None)
     alone = any(evaluator.thing(*one).kind == "optimizer" for one in stepped)  # tensors of no network
-    return alone or bool(_gradients_read(evaluator, run))
+    return alone or bool(_gradients_read(evaluator, run)) or _is_hooked(asked, run)
 
 
 def _is_of_self(run: Run) -> bool:
@@ -509,8 +466,7 @@ def _is_told_above(asked: Asked, run: Run) -> bool:
 def _named(run: Run, wanted: bool) -> str:
     """The network, where a backward goes through it, else what runs here: it as it is written, or what runs it."""
     node = run.named if wanted or (run.is_direct and not _is_of_self(run)) else run.call.func
-    is_entry = isinstance(node, ast.Subscript) and dotted(node.value) is not None
-    return ast.unparse(node) if is_entry else dotted(node) or "the network"
+    return ast.unparse(node) if isinstance(node, ast.Subscript) else dotted(node) or "the network"
 
 
 def _report(asked: Asked, run: Run) -> Report:
@@ -525,17 +481,13 @@ def _report(asked: Asked, run: Run) -> Report:
         reason = f"the result of this call {used}: its activations are saved for nothing"
     else:
         found, wants = _gradients(asked, run), _wants_input(asked, run)
-        test = ast.unparse(found.test) if found.test is not None else ""
-        fate = f"are cleared unused until `{test}` holds" if test else _FATES[found.fate]
         if wants:
             cost, claim = _COST_OF_GRADIENTS if found.fate == "left" else _COST_OF_THROWN, Claim("code")
-            message = f"backward goes through `{name}` to what it is given, and makes gradients of all its weights, which {fate}"
-        elif test:
-            message = f"`{name}` runs with grad enabled, but its gradients {fate}"
+            message = f"backward goes through `{name}` to what it is given, and makes gradients of all its weights, which {_FATES[found.fate]}"
         else:
             message += "step uses its gradients" if found.fate == "cleared" else "optimizer trains it"
-        reason = _INSTEAD[found.fate, wants].format(name=name, test=test)
-        if wants and not _is_given_wanting(asked, run):
+        reason = _INSTEAD[found.fate][wants].format(name=name)
+        if _is_hooked(asked, run):
             reason += "; what it is given has to want its own then"
     repair = partial(_repair, asked, run)
     return Report(run.call, message, reason, cost, repair=repair, subject=name, claim=claim)
@@ -549,7 +501,7 @@ def _repair(asked: Asked, run: Run) -> Repair | None:
     if what.wanted and _asked_for(what.wanted[0]) is None and _wants_input(asked, run):
         return _asking_alone(asked, run, what.wanted)
     chosen = cover(asked.evaluator, asked.steps, [run])
-    if chosen is None or chosen.whole or len(chosen.statements) != 1:
+    if chosen is None or chosen.whole:
         return None
     whole = getattr(chosen.statements[0], "value", None)
     made = asked.evaluator.value_of(whole, run.frame) if whole is not None and not what.wanted else UNKNOWN
@@ -566,18 +518,10 @@ def _asking_alone(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Repair 
     call, flow = backwards[0].node, backwards[0].frame.flow
     plain = last_name(getattr(call, "func", call)) == "backward" and not arguments(call)
     names = {key.partition(".grad")[0] for key in flow.uses if key.endswith(".grad")}
-    at, *reads = (
-        flow.order[flow.statement_of(one)] for one in (call, *_gradients_read(asked.evaluator, run))
-    )
-    before = min((one for one in reads if one > at), default=at)
-    bound = (flow.order.get(one.statement, 0) for name in names for one in flow.definitions.get(name, ()))
+    nodes = (call, *_gradients_read(asked.evaluator, run))
+    at, *reads = (flow.order[flow.statement_of(one)] for one in nodes)
     alone = plain and len(backwards) == len(names) == 1 and not _gradients(asked, run).beside
-    if (
-        not alone
-        or before == at
-        or not asked.is_here(backwards[0].frame)
-        or any(at < one < before for one in bound)
-    ):
+    if not alone or max(reads, default=at) <= at or not asked.is_here(backwards[0].frame):
         return None
     name, node = names.pop(), asked.node(call)
     why = "others may read the gradients of the weights, and torch has no `inputs` before 1.8"

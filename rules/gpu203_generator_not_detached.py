@@ -11,10 +11,9 @@ from gpulint.rules._forwards import under_no_grad
 from gpulint.analysis.asked import Asked
 from gpulint.analysis.domain.values import Graph, Value
 from gpulint.analysis.evaluate.consumers import Use, consumers
-from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.cover import shares_rows
-from gpulint.analysis.queries.effects import gradients_are_read, origins_of, place_of, share
+from gpulint.analysis.queries.effects import gradients_are_read, origins_of, place_of, position, share
 from gpulint.analysis.queries.networks.forwards import Forward, forward_of, forwards
 from gpulint.analysis.queries.networks.gradients import gradients_of
 from gpulint.analysis.queries.networks.trained import frozen
@@ -125,16 +124,15 @@ class GeneratorNotDetached(Rule):
                 for judged in _judged(asked, made):
                     answers = until_refuted(_answers(asked, judged))
                     what = asked.source(judged.given, 200)
-                    yield Claimed(judged.call, what, answers, partial(_report, asked, judged))
+                    yield Claimed(judged.judge.call, what, answers, partial(_report, asked, judged))
 
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """A network's output `made` that another network, called at `call`, is `given`, and a backward through what that gives."""
+    """A network's output `made` that another network, the `judge`, is `given`, and a backward through what that gives."""
 
     made: Forward
-    call: ast.Call
-    frame: Frame
+    judge: Forward
     given: Any
     backward: Use
 
@@ -144,39 +142,36 @@ def _judged(asked: Asked, made: Forward) -> Iterator[_Judged]:
     own = _graph_of(evaluator.value_of(made.call, made.frame))
     if not own:
         return
-    backwards = {use.node for use in outcome(evaluator, made.call, made.frame).wanted}
-    for fed in consumers(evaluator, made.call, made.frame, "graph") if backwards else ():
-        forward = forward_of(evaluator, fed.node, fed.frame) if fed.role == "fed" else None
-        if forward is None or not asked.is_here(fed.frame):
+    for fed in consumers(evaluator, made.call, made.frame, "graph"):
+        judge = forward_of(evaluator, fed.node, fed.frame) if fed.role == "fed" else None
+        if judge is None or not asked.is_here(fed.frame):
             continue
-        if share(origins_of(evaluator, forward.network), origins_of(evaluator, made.network)):
+        if share(origins_of(evaluator, judge.network), origins_of(evaluator, made.network)):
             continue
         if any(forward_of(evaluator, *outer) is not None for outer in fed.frame.chain()):
             continue  # a part of another, which is told
         graphs = [(one, _graph_of(evaluator.value_of(one, fed.frame))) for one in arguments(fed.node)]
         given = [one for one, graph in graphs if graph and graph <= own]  # and no other's, which is wanted
         for use in outcome(evaluator, fed.node, fed.frame).wanted if given else ():
-            if use.node in backwards and not _is_of_next_round(use, fed):
-                yield _Judged(made, fed.node, fed.frame, given[0], use)
+            if not _is_of_next_round(use, fed):
+                yield _Judged(made, judge, given[0], use)
 
 
 def _is_of_next_round(backward: Use, fed: Use) -> bool:
     """Whether a backward stands before what it goes through, whose graph its own round has freed."""
-    if backward.frame is not fed.frame:
-        return False
     flow = fed.frame.flow
-    return flow.order[flow.statement_of(backward.node)] < flow.order[flow.statement_of(fed.node)]
+    return backward.frame is fed.frame and position(flow, backward.node) < position(flow, fed.node)
 
 
 def _graph_of(value: Value) -> frozenset[Any]:
     """The forwards whose graph a value has, itself or in a part."""
     own = value.origins if value.graph is not Graph.NONE and value.kind == "tensor" else frozenset()
-    return own.union(*(_graph_of(one) for one in value.parts or () if isinstance(one, Value)))
+    return own.union(*map(_graph_of, value.inside))
 
 
 def _answers(asked: Asked, judged: _Judged) -> Iterator[Answer]:
     """On what the claim stands that the gradients of what made the sample are thrown away."""
-    evaluator, made, backward = asked.evaluator, judged.made, judged.backward
+    evaluator, made, judge, backward = asked.evaluator, judged.made, judged.judge, judged.backward
     place = place_of(evaluator, made.expression, made.frame)
     by = frozen(evaluator, made.network, place)
     if by is not None:
@@ -186,16 +181,15 @@ def _answers(asked: Asked, judged: _Judged) -> Iterator[Answer]:
     if backward.name.rpartition(".")[2] == "grad":
         yield refuted(Question.BACKWARD, "it asks for gradients by name")
     yield proven(Question.BACKWARD, f"this backward goes through `{_name(made)}`", _here(asked, backward))
-    judge = forward_of(evaluator, judged.call, judged.frame)
-    own = place_of(evaluator, judge.expression, judge.frame) if judge is not None else place
-    if gradients_of(evaluator, asked.file, own, (backward,)).fate != "stepped":
+    own = place_of(evaluator, judge.expression, judge.frame)
+    if gradients_of(evaluator, own, (backward,)).fate != "stepped":
         yield refuted(Question.TRAINED, "the network that judges is not stepped after this backward")
-    if gradients_of(evaluator, asked.file, place, (backward,)).fate != "cleared":
+    if gradients_of(evaluator, place, (backward,)).fate != "cleared":
         yield refuted(Question.TRAINED, f"`{_name(made)}` may be stepped before its gradients are cleared")
     yield proven(Question.TRAINED, f"the gradients of `{_name(made)}` are cleared before its own step")
-    for one in (made.network.assumptions, judge.network.assumptions if judge is not None else ()):
-        yield from (left_open(Question.TENSOR, each.clause) for each in one)
-    yield from reached(evaluator, judged.frame.function, judged.call)
+    for one in (*made.network.assumptions, *judge.network.assumptions):
+        yield left_open(Question.TENSOR, one.clause)
+    yield from reached(evaluator, judge.frame.function, judge.call)
 
 
 def _name(made: Forward) -> str:
@@ -208,7 +202,7 @@ def _here(asked: Asked, use: Use) -> Any:
 
 def _is_shared(asked: Asked, judged: _Judged) -> bool:
     """Whether something else than this backward goes through what the network that judges gives."""
-    wanted = outcome(asked.evaluator, judged.call, judged.frame).wanted
+    wanted = outcome(asked.evaluator, judged.judge.call, judged.judge.frame).wanted
     return any(use.node is not judged.backward.node for use in wanted)
 
 
@@ -238,7 +232,7 @@ def _report(asked: Asked, judged: _Judged) -> Report:
         advice = f"`.detach()` saves the time; not the memory, as `{generator}`'s graph has another use"
     related = RelatedNode(f"this backward goes through `{generator}`", _here(asked, judged.backward))
     return Report(
-        judged.call,
+        judged.judge.call,
         f"`{what}` carries `{generator}`'s graph into a step of another network: its gradients are thrown away",
         f"`{generator}`'s gradients are zeroed before its optimizer steps; {advice}",
         _COST,
@@ -265,13 +259,13 @@ def _repair(asked: Asked, judged: _Judged) -> Repair | None:
 def _doubt(asked: Asked, judged: _Judged) -> str:
     """Why a cut is not proven to change nothing."""
     evaluator, made = asked.evaluator, judged.made
-    unseen = outcome(evaluator, judged.call, judged.frame).unseen
+    unseen = outcome(evaluator, judged.judge.call, judged.judge.frame).unseen
     if unseen:
         return f"`{unseen[0].name or 'a call'}` may differentiate what it is given"
     if gradients_are_read(evaluator, made.network):
         return f"the gradients of `{_name(made)}` are read before they are zeroed"
     seen = isinstance(made.network.ref, Class) or evaluator.calling.made_by(made.network) is not None
-    is_tensor = evaluator.value_of(judged.given, judged.frame).kind == "tensor"
+    is_tensor = evaluator.value_of(judged.given, judged.judge.frame).kind == "tensor"
     if _made_for_this(asked, judged) is None and not (seen and is_tensor):
         return f"`{_name(made)}` may give something else than a tensor"
     return ""

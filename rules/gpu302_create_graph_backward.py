@@ -114,7 +114,7 @@ def _until_let_go(asked: Asked, one: Backward) -> Sequence[str]:
     """What comes after a backward, in its round and at the head of the next, up to what lets go of the gradients or runs a network."""
     flow, function = one.frame.flow, one.frame.function
     loops = flow.loops(one.call)[:1]
-    done: list[tuple[Any, str]] = [(call, each.kind) for call, each in updates_in(asked.evaluator, function)]
+    done: list[tuple[Any, str]] = [(call, each.kind) for call, each in updates_in(asked.evaluator, one.frame)]
     done += [(event.node, "forward") for event in asked.steps.of(function) if event.work == "forward"]
     done += [(found.node, "clear") for found in _let_go_by_hand(flow)]
     inside = (each for each in done if not loops or loops[0] in flow.loops(each[0]))

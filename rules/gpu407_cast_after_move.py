@@ -113,9 +113,9 @@ def _late(asked: Asked, cast: Any, frame: Frame) -> _Late | None:
     base = cast.func.value
     last = next(effects_before(evaluator, place_of(evaluator, base, frame), _CHANGES), None)
     where = placed(evaluator, base, frame)
-    if last is None or where.at is not last.call or len(last.call.args) + len(last.call.keywords) > 1:
+    if last is None or where.at is not last.node or len(arguments(last.node)) > 1:
         return None
-    move: Any = last.call
+    move = last.node
     first, end = flow.order[flow.statement_of(move)], flow.order[flow.statement_of(cast)]
     meanwhile = (one for one in flow.every_call if first < flow.order.get(flow.statement_of(one), 0) < end)
     own = (one for one in meanwhile if any(key_of(part) == key_of(base) for part in ast.walk(one)))

@@ -315,7 +315,7 @@ def _amount(asked: Asked, found: _Reads, ways: list[Repeats]) -> Answer:
     shown = bool(ways) and (loop is found.at[0] or _goes_along_dimension(asked, loop, frame))
     breaks = (one for one in frame.flow.blocks if isinstance(one, ast.Break))
     ends = any(frame.flow.loops(one)[:1] == [loop] for one in breaks)
-    within = any(_is_within(asked, found, way) for way in ways or [Repeats("?")])
+    within = any(_is_within(asked, found, way) for way in ways or [Repeats("?", None, frame)])
     if shown and within:
         return proven(Question.SIZE, "the loop is in another one within the step", loop)
     if not shown or ends:

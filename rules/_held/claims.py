@@ -601,6 +601,6 @@ def _evaluates(asked: Asked, origins: set[Any]) -> bool:
         places = [place_of(asked.evaluator, run.expression, run.frame)]
         places += [Place("", run.network, call, where) for call, where in frame.chain()]
         last = next((one for place in places for one in effects_before(asked.evaluator, place, _MODES)), None)
-        if last is not None and last.row.does == "evaluates":
+        if last is not None and last.does == "evaluates":
             return True
     return False

@@ -51,6 +51,11 @@ class Use:
     owner: Any = None
     row: Row | None = None
 
+    @property
+    def does(self) -> str:
+        """The event that the table says it is; empty where it says none."""
+        return self.row.does if self.row is not None else ""
+
 
 def consumers(evaluator: Evaluating, node: Any, frame: Frame, track: Track, path: Path = ()) -> list[Use]:
     """The uses of what an expression gives, in the order in which they are found."""

@@ -100,15 +100,12 @@ class Names:
 
     def outer(self, name: str, frame: Frame) -> Value:
         """A name that a function does not bind itself: of a function around it, of the module, or Python's own."""
-        around = frame.function.parent
-        while around is not None:
-            found = around.flow.definitions.get(name)
-            if found:
+        for around in frame.function.around[1:]:
+            if found := around.flow.definitions.get(name):
                 where = self._evaluator.root(around)
                 for _, caller in frame.chain():  # a closure that is called where it was made
                     where = caller if caller.function is around else where
                 return join(self._evaluator.definition(one, where) for one in found if one.kind != "delete")
-            around = around.parent
         program, table, file = self._evaluator.program, self._evaluator.table, frame.function.file
         if not program.binds(file, name) and not hasattr(builtins, name) and not table.knows(name):
             return UNKNOWN

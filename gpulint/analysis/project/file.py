@@ -52,6 +52,11 @@ class Function:
     def qualname(self) -> str:
         return f"{self.cls.name}.{self.name}" if self.cls is not None else self.name
 
+    @property
+    def around(self) -> list[Function]:
+        """The function itself, and those that it stands in, the outermost last."""
+        return [self, *(self.parent.around if self.parent is not None else ())]
+
     @cached_property
     def parameters(self) -> tuple[ast.arg, ...]:
         return parameters(self.node)

@@ -171,11 +171,10 @@ class Program:
     def resolve(self, file: File, spelled: str, inside: Function | None = None) -> Named | str:
         """What a dotted name leads to at a module's level, or in the functions around it."""
         names = spelled.split(".")
-        while inside is not None:
-            for one in inside.flow.definitions.get(names[0], ()):
+        for around in inside.around if inside is not None else ():
+            for one in around.flow.definitions.get(names[0], ()):
                 if (found := self.bound_by(file, one)) is not None:
                     return self._beneath(found, names)
-            inside = inside.parent
         return self.member(file, names)
 
     def _beneath(self, found: Named | str, names: Sequence[str]) -> Named | str:

@@ -131,8 +131,6 @@ def _stranger(evaluator: Evaluator, frame: Frame, inside: Any) -> str:
 
 def _may_be_differentiated(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
     """Whether an argument is something that a backward may begin with or lead to."""
-    if isinstance(node, ast.Starred):
-        return False
     value = evaluator.value_of(node, frame)
     if value.kind in ("list", "dict"):
         value = evaluator.element(value)

@@ -12,7 +12,6 @@ from gpulint.analysis.domain.values import Value, in_text_order
 from gpulint.analysis.evaluate.consumers import PARAMETERS, Use, consumers, consumers_of_definition
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, remembered, settled
-from gpulint.analysis.models.table import Row
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.queries.calls import outwards
 from gpulint.analysis.syntax.flow import Flow, are_exclusive
@@ -20,14 +19,6 @@ from gpulint.analysis.syntax.nodes import called_on, key_of
 
 _OF_GRADIENTS: Final = re.compile(r"clip_grad|^(?:parameters\.)?grad$")  # names of uses
 _MOST_WAYS: Final = 60  # functions and calls that lead to one place
-
-
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """A call of a network's own method, by its row of the table."""
-
-    call: ast.Call
-    row: Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +36,17 @@ def place_of(evaluator: Evaluator, node: Any, frame: Frame) -> Place:
     return Place(key_of(node) or "", evaluator.value_of(node, frame), node, frame)
 
 
-def effects_before(evaluator: Evaluator, place: Place, does: frozenset[str]) -> Iterator[Effect]:
-    """Such effects in the place's own function, the last first."""
+def effects_before(evaluator: Evaluator, place: Place, does: frozenset[str]) -> Iterator[Use]:
+    """Calls of a network's own methods with such effects in the place's own function, the last first."""
     flow = place.frame.flow
     rows = evaluator.table.knows("module")
     wanted = [name for name in flow.calls if name in rows and rows[name].does in does]
-    calls = [Effect(call, rows[name]) for name in wanted for call in flow.calls[name] if called_on(call)]
-    found = [one for one in calls if _is_before(one.call, place)]
-    found.sort(key=lambda one: flow.order[flow.statement_of(one.call)], reverse=True)
-    for one in found:
-        if _is_of(evaluator, one.call.func.value, place) and not evaluator.is_dead(one.call, place.frame):  # type: ignore[attr-defined]
-            yield one
+    calls = [(call, rows[name]) for name in wanted for call in flow.calls[name] if called_on(call)]
+    found = [one for one in calls if _is_before(one[0], place)]
+    found.sort(key=lambda one: flow.order[flow.statement_of(one[0])], reverse=True)
+    for call, row in found:
+        if _is_of(evaluator, called_on(call), place) and not evaluator.is_dead(call, place.frame):
+            yield Use("method", call, place.frame, row=row)
 
 
 def _is_before(call: ast.Call, place: Place) -> bool:
@@ -104,7 +95,7 @@ def since_made(
     evaluator: Evaluator, origin: Any, does: frozenset[str], before: Place | None = None
 ) -> list[Use]:
     """What is done to a network since it was made, or since a function was given it: anywhere, or before a place."""
-    uses = [one for one in uses_since_made(evaluator, origin) if one.row is not None and one.row.does in does]
+    uses = [one for one in uses_since_made(evaluator, origin) if one.does in does]
     return [one for one in uses if before is None or may_be_before(evaluator, one, before)]
 
 

@@ -15,7 +15,6 @@ from gpulint.analysis.evaluate.weights import LARGE, SMALL, weight
 from gpulint.analysis.project.file import File
 from gpulint.analysis.queries.amounts import said
 from gpulint.analysis.queries.networks.behind import made_of
-from gpulint.analysis.queries.networks.placed import set_device
 from gpulint.analysis.syntax.flow import Definition
 from gpulint.analysis.syntax.nodes import argument, called_on, keyword
 from gpulint.answers import Answer, Question, Verdict, left_open, minor, proven, refuted
@@ -88,7 +87,6 @@ def loads(evaluator: Evaluator, file: File) -> Iterator[Load]:
         given = evaluator.calling.given(call, "map_location", frame, 1)
         location = argument(call, 1, "map_location") or next(iter(stars_of(call)), None) if given else None
         device = evaluator.value_of(call, frame).device
-        device = set_device(evaluator, location, frame) if device == "?" else device
         none = given is None or given.kind == "none"
         if isinstance(location, ast.Constant) and none:
             location = None

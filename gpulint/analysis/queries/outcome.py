@@ -6,7 +6,6 @@ import ast
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gpulint.analysis.domain.values import UNKNOWN
 from gpulint.analysis.evaluate.consumers import Use, consumers
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, settled
@@ -15,7 +14,7 @@ from gpulint.analysis.queries.calls import entered
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.networks.runs import Run
 from gpulint.analysis.syntax.flow import Flow
-from gpulint.analysis.syntax.nodes import arguments
+from gpulint.analysis.syntax.nodes import arguments, called_on
 
 _DECIDING: Final = frozenset({"reads", "cuts", "saved", "tested"})
 _HANDED: Final = frozenset({"given", "too much", "optimized", "copied"})
@@ -82,11 +81,9 @@ def _outcome(evaluator: Evaluator, node: Any, frame: Frame, path: tuple[Any, ...
 
 def _is_refused(evaluator: Evaluator, use: Use) -> bool:
     """Whether torch would refuse what is done to what has a graph: that an entry has none says nothing of the others."""
-    if use.row is None or use.row.does != "refuses graphs":
-        return False
-    func = getattr(use.node, "func", None)
-    asked = evaluator.value_of(func.value, use.frame) if isinstance(func, ast.Attribute) else UNKNOWN
-    return not any(isinstance(one.at, ast.Subscript) for one in asked.assumptions)
+    on = called_on(use.node) if use.does == "refuses graphs" else None
+    assumptions = evaluator.value_of(on, use.frame).assumptions if on is not None else ()
+    return on is not None and not any(isinstance(one.at, ast.Subscript) for one in assumptions)
 
 
 def _is_for_its_value(use: Use) -> bool:
@@ -136,7 +133,7 @@ def phase_of(evaluator: Evaluator, run: Run, what: Outcome) -> Phase | None:
     both = [_gone_through(evaluator, more, run.frame) for more in tests]
     if both and None not in both:
         return Phase(run.frame, both[0])
-    chosen = [next((one for one, _ in more if _is_chosen(evaluator, one, run.frame)), None) for more in tests]
+    chosen = [next((one for one, _ in more if _is_chosen(one, run.frame)), None) for more in tests]
     sides = {wanted for more in tests for one, wanted in more if one in chosen}
     if None in chosen or len(sides) != 1:
         return None
@@ -158,8 +155,7 @@ def _gone_through(evaluator: Evaluator, tests: list[tuple[Any, bool]], frame: Fr
         for one in frame.flow.reaching(test.left):
             items = getattr(one.value, "elts", ()) if one.kind == "loop" else ()
             equal = [evaluator.value_of(item, frame).const == against for item in items]
-            goes_on = wanted if False in equal else not wanted and True in equal
-            if isinstance(test.ops[0], ast.Eq) and goes_on:
+            if isinstance(test.ops[0], ast.Eq) and wanted and False in equal:
                 return test
     return None
 
@@ -171,11 +167,9 @@ def _spelled(test: Any) -> str:
     return ast.unparse(test)
 
 
-def _is_chosen(evaluator: Evaluator, test: Any, frame: Frame) -> bool:
+def _is_chosen(test: Any, frame: Frame) -> bool:
     """Whether a condition compares something with a text, or asks for a flag, that the function is given or that a loop goes through."""
     kinds = {one.kind for one in frame.flow.bound_in(test)}
-    asks = any(isinstance(one, ast.Call) for one in ast.walk(test))
-    if asks or not isinstance(test, (ast.Name, ast.Compare)):
-        return False
-    texts = [one for one in ast.walk(test) if isinstance(one, ast.Constant) and isinstance(one.value, str)]
-    return bool(kinds) and kinds <= {"parameter", "loop"} and (bool(texts) or isinstance(test, ast.Name))
+    texts = (isinstance(one, ast.Constant) and isinstance(one.value, str) for one in ast.walk(test))
+    is_text = isinstance(test, ast.Compare) and any(texts)
+    return (is_text or isinstance(test, ast.Name)) and kinds <= {"parameter", "loop"}

@@ -54,15 +54,11 @@ def _is_bound(evaluator: Evaluator, name: str, function: Function) -> bool:
     file = function.file
     if name in _GIVEN or name in file.body.flow.definitions:
         return True
-    around = function.parent
-    while around is not None:
-        if name in around.flow.definitions:
-            return True
-        around = around.parent
+    if any(name in one.flow.definitions for one in function.around[1:]):
+        return True
     if any(isinstance(one, ast.ImportFrom) and one.names[0].name == "*" for one in ast.walk(file.tree)):
         return True
-    several = (one for one in file.functions if name in one.words)
-    return any(name in one.flow.elsewhere or name in one.words & {"exec", "globals"} for one in several)
+    return any(name in one.flow.elsewhere for one in file.functions if name in one.words)
 
 
 def _fits(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:
@@ -73,9 +69,6 @@ def _fits(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:
         return True  # it may be another one, which needs something else
     if target.kind == "module" and isinstance(target.ref, Class):
         function, bound = evaluator.method(target.ref, "forward"), True
-        derived = evaluator.program.subclasses(target.ref)
-        if evaluator.method(target.ref, "__call__") or any("forward" in one.methods for one in derived):
-            return True
     if not isinstance(function, Function) or function.decorators:
         return True
     stars = [*(one for one in call.args if isinstance(one, ast.Starred)), *call.keywords]
@@ -85,8 +78,7 @@ def _fits(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:
     positional = [one.arg for one in (*names.posonlyargs, *names.args)][1 if bound else 0 :]
     needed = positional[len(call.args) : len(positional) - len(names.defaults)]
     named = {one.arg for one in call.keywords}
-    too_many = names.vararg is None and len(call.args) > len(positional)
-    return not too_many and all(name in named for name in needed)
+    return all(name in named for name in needed)
 
 
 _FIRST_WITH_NO_GRAD: Final = (0, 4)
@@ -120,10 +112,9 @@ def _read_as_before(evaluator: Evaluator, file: File) -> Any:
 
 def _is_newer(evaluator: Evaluator, file: File) -> bool:
     """Whether a file calls what no torch before `no_grad` has: that itself, or `item` of a tensor."""
-    several = (file.body, *file.functions)
-    items = ((called_on(call), one) for one in several for call in one.flow.calls.get("item", ()))
-    of_tensors = (evaluator.value_of(on, evaluator.root(one)).kind == "tensor" for on, one in items if on)
-    return any("no_grad" in one.flow.calls for one in several) or any(of_tensors)
+    items = ((called_on(call), evaluator.root(one)) for one, call in file.calls_named("item"))
+    of_tensors = (evaluator.value_of(on, frame).kind == "tensor" for on, frame in items if on)
+    return bool(file.calls_named("no_grad")) or any(of_tensors)
 
 
 def _is_number(evaluator: Evaluator, node: Any, function: Function) -> bool:

@@ -38,9 +38,7 @@ def reached(evaluator: Evaluator, function: Function, node: Any = None) -> Itera
         return
     if not any(_PROGRAM.search(one.text) for one in evaluator.program.searched("__name__", function.file)):
         return  # a library: who calls it is elsewhere
-    outermost = function
-    while outermost.parent is not None:
-        outermost = outermost.parent
+    outermost = function.around[-1]
     if _is_idle(evaluator, outermost, _DEEPEST, set()):
         yield left_open(Question.REACHED, f"nothing in the program calls `{outermost.name}`", outermost.node)
     elif _is_never_built(evaluator, outermost):

@@ -11,10 +11,11 @@ from gpulint.analysis.evaluate.consumers import goes_backward_by
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, remembered
 from gpulint.analysis.project.file import File, Function
+from gpulint.analysis.queries.calls import called
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.networks.runs import Run
 from gpulint.analysis.syntax.flow import Flow
-from gpulint.analysis.syntax.nodes import called_on, iterated, key_of
+from gpulint.analysis.syntax.nodes import called_on, iterated, key_of, last_name
 
 Work = Literal["train", "forward"]
 _DEEPEST: Final = 3  # callers, one of the other
@@ -51,45 +52,32 @@ class Steps:
         return self._evaluator.root(function)
 
     def _find(self, function: Function) -> list[Event]:
-        frame = self._evaluator.root(function)
+        frame, flow = self._evaluator.root(function), function.flow
         found: list[Event] = []
-        for name, calls in function.flow.calls.items():
-            for call in calls:
-                if function.flow.statement_of(call) in function.flow.unreachable:
-                    continue
-                for work, within, over_data, gathers in self._does(name, call, frame):
-                    own = work == "train" and name in ("step", "backward") and self._is_own(call, frame)
-                    loops = tuple(function.flow.loops(call))
-                    found.append(Event(work, call, loops, within, over_data, gathers, own))
+        for call in (one for one in flow.every_call if flow.statement_of(one) not in flow.unreachable):
+            for work, within, over_data, gathers in self._does(call, frame):
+                own = work == "train" and self._is_own(call, frame)
+                loops = tuple(flow.loops(call))
+                found.append(Event(work, call, loops, within, over_data, gathers, own))
         return found
 
-    def _does(self, name: str, call: ast.Call, frame: Frame) -> list[_Done]:
-        func = call.func
-        evaluator = self._evaluator
-        if isinstance(func, ast.Attribute):
-            base = evaluator.value_of(func.value, frame)
-            method = evaluator.method(base.ref, name)
-            if method is not None:
-                return self._called(method)
-            if name == "backward":
-                return [("train", False, False, True)]
-            row = evaluator.table.own(base.kind, name)
-            if row is not None and row.does in ("step", "backward"):
-                return [("train", False, False, row.does == "backward")]
-        direct: _Done = ("forward", False, False, False)
+    def _does(self, call: ast.Call, frame: Frame) -> list[_Done]:
+        evaluator, name, on = self._evaluator, last_name(call.func), called_on(call)
+        function, _ = called(evaluator, call, frame)
+        if function is not None:
+            return self._called(function)
+        row = evaluator.table.own(evaluator.value_of(on, frame).kind, name) if on is not None else None
+        does = "backward" if on is not None and name == "backward" else row.does if row is not None else ""
+        if does in ("step", "backward"):
+            return [("train", False, False, does == "backward")]
         forward = forward_of(evaluator, call, frame)
-        if forward is not None and forward.expression is not func:
-            return [direct]
-        target = evaluator.value_of(func, frame)
-        if target.function is not None:
-            return self._called(target.function)
-        if forward is not None:
-            method = evaluator.method(target.ref, "forward")
-            inner = self._called(method) if method is not None else []
-            # what it runs of its own parts, in however many rounds, is one forward
-            return [*(one for one in inner if one[0] == "train"), direct]
-        method = evaluator.method(target.ref, "__call__") if target.kind == "object" else None
-        return self._called(method) if method is not None else []
+        if forward is None:
+            return []
+        is_called = forward.expression is call.func  # itself, not a method of a library's
+        method = evaluator.method(forward.network.ref, "forward") if is_called else None
+        inner = self._called(method) if method is not None else []
+        # what it runs of its own parts, in however many rounds, is one forward
+        return [*(one for one in inner if one[0] == "train"), ("forward", False, False, False)]
 
     def _called(self, function: Function) -> list[_Done]:
         events = self.of(function)
@@ -124,21 +112,19 @@ class Steps:
     def _is_own(self, call: ast.Call, frame: Frame) -> bool:
         """Whether the optimizer that takes a step is made in the same function, or comes out of a call there that is not seen; of a loss whether
         the networks are that have made it."""
-        base = called_on(call)
+        base, name = called_on(call, "step", "backward"), last_name(call.func)
         if not isinstance(base, ast.Name) or frame.function.is_module:
             return False
         value = self._evaluator.value_of(base, frame)
-        if call.func.attr == "backward":  # type: ignore[attr-defined]
+        if name == "backward":
             ran = [forward_of(self._evaluator, *one) for one in value.origins if isinstance(one[0], ast.Call)]
             nets = [origin for one in ran if one is not None for origin in one.network.origins]
             return bool(nets) and all(isinstance(node, ast.Call) and where is frame for node, where in nets)
-        if value.kind not in ("optimizer", "unknown") or call.func.attr != "step":  # type: ignore[attr-defined]
-            return False
         reaching = frame.flow.reaching(base)
         made = [one.value for one in reaching if one.kind == "assign" and isinstance(one.value, ast.Call)]
-        if not reaching or len(made) < len(reaching):
+        if value.kind not in ("optimizer", "unknown") or len(made) < len(reaching):
             return False
-        if value.origins and value.kind == "optimizer":
+        if value.origins:
             return all(where is frame and isinstance(node, ast.Call) for node, where in value.origins)
         return all(self._evaluator.value_of(one.func, frame).kind in ("unknown", "library") for one in made)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any, Final, Literal, get_args
 
-from gpulint.analysis.domain.values import Value, in_text_order
+from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.consumers import Use, goes_backward_by
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, settled
@@ -15,15 +16,15 @@ from gpulint.analysis.project.file import File, Function
 from gpulint.analysis.queries.calls import may_run, outwards
 from gpulint.analysis.queries.effects import Place, origins_of, position, share
 from gpulint.analysis.queries.networks.trained import all_made, optimizers_of, wholes
-from gpulint.analysis.queries.outcome import place_in
 from gpulint.analysis.syntax.nodes import argument, called_on, last_name
 
 _DEEPEST: Final = 3  # calls that are gone into
 _MOST_CALLERS: Final = 4  # one out of the other
 _MOST_WAYS: Final = 8  # on which a program goes on after a backward
 
-Fate = Literal["stepped", "unseen", "later", "cleared", "left"]
+Fate = Literal["stepped", "unseen", "cleared", "left"]
 _FATES: Final[tuple[Fate, ...]] = get_args(Fate)  # those first of which one says it of all
+_AFTER: Final[dict[str, Fate]] = {"step": "stepped", "clear": "cleared", "end": "left"}  # by the first update
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,99 +38,63 @@ class Update:
     origins: frozenset[Any] = frozenset()
     entry: Any = None
 
-    @property
-    def of(self) -> frozenset[Any]:
-        """The nodes where they were made."""
-        return frozenset(node for node, _ in self.origins)
-
 
 @dataclass(frozen=True, slots=True)
 class Gradients:
     """What becomes of the gradients that a backward makes of a network's weights: an optimizer steps with them, they are cleared before it
-    does, it steps with them `later` alone, from when `test` holds, or they are left, as nobody steps the network. `beside`: where the weights
-    and tensors were made that are stepped up to the next backward, `None` among it for what is not seen."""
+    does, or they are left, as nobody steps the network. `beside`: where the weights and tensors were made that are stepped up to the next
+    backward, `None` among it for what is not seen."""
 
     fate: Fate
-    test: Any = None
     beside: frozenset[Any] = frozenset()
 
 
-def gradients_of(evaluator: Evaluator, file: File, network: Place, backwards: Iterable[Use]) -> Gradients:
+def gradients_of(evaluator: Evaluator, network: Place, backwards: Iterable[Use]) -> Gradients:
     """Of all these backwards, and on all ways on which the program goes on: the use of them, where there is one."""
-    found = [one for use in backwards for one in _of_backward(evaluator, file, network, use)]
+    found = [one for use in backwards for one in _of_backward(evaluator, network, use)]
     beside = frozenset[Any]().union(*(one.beside for one in found))
     return replace(min(found, key=lambda one: _FATES.index(one.fate)), beside=beside)
 
 
-def _of_backward(evaluator: Evaluator, file: File, network: Place, backward: Use) -> tuple[Gradients, ...]:
-    work = lambda: tuple(_fates(evaluator, file, network, backward))  # noqa: E731
+def _of_backward(evaluator: Evaluator, network: Place, backward: Use) -> tuple[Gradients, ...]:
+    work = lambda: tuple(_fates(evaluator, network, backward))  # noqa: E731
     return settled(evaluator, network.frame, (_of_backward, network.at, backward), work)  # type: ignore[no-any-return]
 
 
-def _fates(evaluator: Evaluator, file: File, network: Place, backward: Use) -> Iterator[Gradients]:
+def _fates(evaluator: Evaluator, network: Place, backward: Use) -> Iterator[Gradients]:
     theirs, entry = optimizers_of(evaluator, network.value), _entry(evaluator, network.at, network.frame)
     ways = _ways_of(evaluator, backward.node, backward.frame)
-    steps = _stepped_after(evaluator, backward)
+    until = [one for way in ways for one in takewhile(lambda each: each.kind != "backward", way)]
+    steps = {one for one in until if one.kind == "step"}
     beside = frozenset[Any]().union(*(_stepped_by(evaluator, one) for one in steps))
-    yield Gradients("left", None, beside)
-    if not theirs:  # those that have it for all that is seen
-        several = dict.fromkeys(one for way in ways for one in way if one.kind == "step")
-        steps = [one for one in several if _may_have(evaluator, one, network.value)]
-    if not all(one.of for one in steps):
-        yield Gradients("unseen")
+    yield Gradients("left", beside)
     concerned = {node for node, _ in wholes(evaluator, network.value)} | theirs
-    concerned.update(*(one.of for one in steps if not theirs))
+    if not theirs:  # those that have it for all that is seen
+        several = {one for way in ways for one in way if one.kind == "step"}
+        steps = {one for one in several if _may_have(evaluator, one, network.value)}
+        concerned |= {node for one in steps for node, _ in one.origins}
+    if not all(one.origins for one in steps):
+        yield Gradients("unseen")
     for way in ways if theirs or steps else ():
-        own = [one for one in way if one.kind == "end" or _concerns(one, concerned, entry)]
-        clears = not own and _clears_first(evaluator, file, concerned, entry)
-        if own or theirs:
-            yield Gradients("cleared") if clears else _first_of(own, backward)
+        own = (one.kind for one in way if one.kind == "end" or _concerns(one, concerned, entry))
+        first = next(own, "")
+        if first or theirs:
+            clears = not first and _clears_first(evaluator, backward.frame.function.file, concerned, entry)
+            yield Gradients("cleared" if clears else _AFTER.get(first, "unseen"))
 
 
 def _concerns(update: Update, concerned: set[Any], entry: Any) -> bool:
     """Whether it steps or clears one of these, and not that of another entry: of those that one call makes for each entry."""
     made_for_each = all(where is not None and where.flow.loops(node) for node, where in update.origins)
     other = made_for_each and None not in (entry, update.entry) and update.entry != entry
-    return update.kind != "backward" and bool(update.of & concerned) and not other
-
-
-def _first_of(updates: list[Update], backward: Use) -> Gradients:
-    """What the first of a network's updates after a backward says of its gradients."""
-    later = None
-    for one in updates:
-        test = _begins_with(one, backward)
-        if one.kind != "step" or test is None:
-            fate: Fate = "cleared" if later is None else "later"
-            fate = fate if one.kind == "clear" and test is None else "unseen"
-            return Gradients(
-                "left" if one.kind == "end" else "stepped" if one.kind == "step" else fate, later
-            )
-        later = test
-    return Gradients("unseen")
-
-
-def _begins_with(update: Update, backward: Use) -> Any:
-    """The comparison of a count of rounds from which on alone something is done after a backward, which is made before as well:
-    `if epoch >= warmup`."""
-    flow, function = update.frame.flow, update.frame.function
-    node = place_in(function, backward.node, backward.frame)
-    around = {test for test, _ in flow.conditions(node)} if node is not None else set()
-    for test, holds in flow.conditions(update.call) if node is not None else ():
-        if test in around or not isinstance(test, ast.Compare) or not isinstance(test.left, ast.Name):
-            continue
-        kinds = {one.kind for one in flow.bound_in(test.left)}
-        grows = (ast.Gt, ast.GtE) if holds else (ast.Lt, ast.LtE)
-        if len(test.ops) == 1 and isinstance(test.ops[0], grows) and kinds and kinds <= {"loop", "parameter"}:
-            return test
-    return None
+    return any(node in concerned for node, _ in update.origins) and not other
 
 
 def _clears_first(evaluator: Evaluator, file: File, concerned: set[Any], entry: Any) -> bool:
     """Whether each function of a file that steps something clears its gradients before."""
-    several = [[one for _, one in updates_in(evaluator, each)] for each in file.functions]
-    own = [[one for one in each if _concerns(one, concerned, entry)] for each in several]
-    kinds = {each[0].kind for each in own if any(one.kind == "step" for one in each)}
-    return kinds == {"clear"}
+    several = [updates_in(evaluator, evaluator.root(each)) for each in file.functions]
+    own = [[one.kind for _, one in each if _concerns(one, concerned, entry)] for each in several]
+    return {kinds[0] for kinds in own if "step" in kinds} == {"clear"}
 
 
 def _ways_of(evaluator: Evaluator, call: Any, frame: Frame) -> list[list[Update]]:
@@ -141,39 +106,36 @@ def _ways_of(evaluator: Evaluator, call: Any, frame: Frame) -> list[list[Update]
 
 def _ways_after(evaluator: Evaluator, call: Any, frame: Frame, depth: int) -> list[list[Update]]:
     flow = frame.flow
+    at, outermost = position(flow, call), [None, *flow.loops(call)][-1]
+    updates = list(updates_in(evaluator, frame))
     found = _of_framework(evaluator, frame)
-    updates = list(_updates(evaluator, frame, _DEEPEST))
-    at, outermost = position(flow, call), flow.loops(call)[-1:]
-    found += [one for other, one in updates if position(flow, other) > at]
-    before = [pair for pair in updates if position(flow, pair[0]) <= at]
-    found += [one for other, one in before if outermost and outermost[0] in flow.loops(other)]
+    found += [one for by, one in updates if position(flow, by) > at]
+    found += [one for by, one in updates if position(flow, by) <= at and outermost in flow.loops(by)]
     sites = outwards(evaluator, frame)
     ways = [way for one in sites for way in _ways_after(evaluator, *one, depth - 1)] if depth else []
     if not 0 < len(ways) <= _MOST_WAYS:
-        is_body = frame.function is frame.function.file.body
-        end = [Update("end", call, frame)] if is_body else _steps_with(evaluator, frame.function)
-        ways = [end]
+        is_end = frame.function.is_module
+        ways = [[Update("end", call, frame)] if is_end else _steps_with(evaluator, frame.function)]
     return [found + way for way in ways]
 
 
 def _of_framework(evaluator: Evaluator, frame: Frame) -> list[Update]:
     """The step that a framework takes after a method, by the optimizers that another one gives it."""
     cls = frame.function.cls
-    method = evaluator.method(cls, "configure_optimizers") if cls is not None else None
+    method = evaluator.method(cls, "configure_optimizers")
     if method is None or not goes_backward_by(evaluator, frame.function):
         return []
     root = evaluator.root(method)
     given = [evaluator.value_of(one.value, root) for one in method.flow.returns if one.value is not None]
-    several = [one for value in given for one in _optimizers_in(evaluator, value)]
+    several = [one for value in given for one in _optimizers_in(value)]
     return [Update("step", frame.function.node, frame, one.origins) for one in several]
 
 
-def _optimizers_in(evaluator: Evaluator, value: Value, depth: int = 3) -> Iterator[Value]:
+def _optimizers_in(value: Value) -> Iterator[Value]:
     if value.kind == "optimizer":
         yield value
-    inner = [*value.inside, *([evaluator.element(value)] if value.kind == "list" else [])]
-    for one in inner if depth else ():
-        yield from _optimizers_in(evaluator, one, depth - 1)
+    for one in value.inside:
+        yield from _optimizers_in(one)
 
 
 def _steps_with(evaluator: Evaluator, function: Function) -> list[Update]:
@@ -186,15 +148,6 @@ def _steps_with(evaluator: Evaluator, function: Function) -> list[Update]:
     return [own for call in those if (own := _own(evaluator, call, outer)) is not None]
 
 
-def _stepped_after(evaluator: Evaluator, backward: Use) -> list[Update]:
-    """The steps between a backward and the next one, on all ways."""
-    found: dict[Update, None] = {}
-    for way in _ways_of(evaluator, backward.node, backward.frame):
-        until = next((at for at, one in enumerate(way) if one.kind == "backward"), len(way))
-        found |= dict.fromkeys(one for one in way[:until] if one.kind == "step")
-    return list(found)
-
-
 def _entry(evaluator: Evaluator, node: Any, frame: Frame) -> Any:
     """The key under which what an expression gives is in a dict; None where that is not seen."""
     if isinstance(node, ast.Subscript):
@@ -203,30 +156,23 @@ def _entry(evaluator: Evaluator, node: Any, frame: Frame) -> Any:
     return node.attr if is_entry else None
 
 
-def updates_in(evaluator: Evaluator, function: Function) -> list[tuple[Any, Update]]:
+def updates_in(
+    evaluator: Evaluator, frame: Frame, depth: int = _DEEPEST
+) -> Iterator[tuple[ast.Call, Update]]:
     """What a function does with gradients, in order, each with the call in it that does it, itself or below."""
-    return list(_updates(evaluator, evaluator.root(function), _DEEPEST))
-
-
-def _updates(evaluator: Evaluator, frame: Frame, depth: int) -> Iterator[tuple[Any, Update]]:
-    """The updates of a function, each with the call in it that does it, itself or below."""
-    flow = frame.flow
-    names = _names_of_updates(evaluator)
-    calls = [one for one in flow.every_call if last_name(one.func) in names]
-    others = [one for one in flow.every_call if depth and last_name(one.func) not in names]
-    calls += [one for one in others if may_run(evaluator, one, frame, _updates_any)]
-    for call in sorted(calls, key=lambda one: position(flow, one)):
-        if flow.statement_of(call) in flow.unreachable or evaluator.is_dead(call, frame):
+    flow, names = frame.flow, _names_of_updates(evaluator)
+    for call in sorted(flow.every_call, key=lambda one: position(flow, one)):
+        below = depth and may_run(evaluator, call, frame, _updates_any)
+        if not (below or last_name(call.func) in names) or evaluator.is_dead(call, frame):
             continue
         own = _own(evaluator, call, frame)
         if own is not None:
             yield call, own
         elif depth:
-            target = evaluator.value_of(call.func, frame)
-            if target.kind == "function" and isinstance(target.ref, Function):
-                inner = evaluator.enter(target.ref, call, frame, target.receiver)
-                below = _updates(evaluator, inner, depth - 1) if inner is not None else ()
-                yield from ((call, one) for _, one in below)
+            made = evaluator.value_of(call.func, frame)
+            inner = evaluator.enter(made.function, call, frame, made.receiver) if made.function else None
+            several = updates_in(evaluator, inner, depth - 1) if inner is not None else ()
+            yield from ((call, one) for _, one in several)
 
 
 def _names_of_updates(evaluator: Evaluator) -> frozenset[str]:
@@ -243,10 +189,10 @@ def _own(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Update | None:
         return None
     base = evaluator.value_of(on, frame)
     row = evaluator.table.own(base.kind, name)
-    does = row.does if row is not None else ""
-    if does == "backward" or (name == "backward" and base.kind in ("tensor", "unknown", "number")):
+    is_backward = row is not None and row.does == "backward"
+    if is_backward or (name == "backward" and base.kind in ("tensor", "unknown", "number")):
         return Update("backward", call, frame)
-    given = [evaluator.value_of(one, frame) for one in call.args if not isinstance(one, ast.Starred)]
+    given = [evaluator.value_of(one, frame) for one in call.args]
     stepped = [one for one in given if one.kind == "optimizer"]
     if name == "step" and (base.kind == "optimizer" or stepped or (base.kind == "unknown" and not given)):
         by = call.args[0] if stepped else on
@@ -265,23 +211,21 @@ def _may_have(evaluator: Evaluator, step: Update, network: Value) -> bool:
 
 
 def _stepped_by(evaluator: Evaluator, step: Update) -> set[Any]:
-    """Where the tensors were made that an optimizer steps: origins, and `None` for what is not seen."""
+    """Where the tensors were made that an optimizer steps, of a tensor by itself where that was: `None` for what is not seen."""
     made: set[Any] = set() if step.origins else {None}
-    for call, frame in in_text_order(step.origins):
+    for call, frame in step.origins:
         given = argument(call, 0, "params") if isinstance(call, ast.Call) else None
-        known = given is not None and frame is not None
-        found = _tensors_in(evaluator, evaluator.value_of(given, frame), 3) if known else {None}
-        made |= {(call, frame) if one == () else one for one in found}
+        found = _tensors_in(evaluator, evaluator.value_of(given, frame)) if given is not None else {None}
+        made |= found or {(call, frame)}
     return made
 
 
-def _tensors_in(evaluator: Evaluator, value: Value, depth: int) -> set[Any]:
+def _tensors_in(evaluator: Evaluator, value: Value) -> set[Any]:
     if value.kind in ("parameters", "parameter", "tensor"):  # a tensor by itself is of no network
-        return set(origins_of(evaluator, value)) or {() if value.kind == "tensor" else None}
-    if value.kind not in ("list", "tuple", "dict") or not depth:
+        return set(origins_of(evaluator, value)) or (set() if value.kind == "tensor" else {None})
+    if value.kind not in ("list", "tuple", "dict"):
         return {None}
-    groups = dict(value.parts or ()) if value.kind == "dict" else {}
-    inner = groups.get("params") or evaluator.element(value)
+    inner = evaluator.element(value, "params" if value.kind == "dict" else None)
     if inner.kind == "unknown" and inner.origins:
         return set(inner.origins)
-    return _tensors_in(evaluator, inner, depth - 1)
+    return _tensors_in(evaluator, inner)

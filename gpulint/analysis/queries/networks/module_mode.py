@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -10,7 +9,6 @@ from gpulint.analysis.domain.values import in_text_order
 from gpulint.analysis.evaluate.consumers import Use
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, given_for
-from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.calls import outwards
 from gpulint.analysis.queries.effects import Place, effects_before, origins_of, place_of, since_made
 from gpulint.analysis.queries.networks.runs import is_of_module
@@ -42,35 +40,29 @@ def module_mode(evaluator: Evaluator, node: Any, frame: Frame) -> ModuleMode:
 
 def _at(evaluator: Evaluator, place: Place, depth: int) -> ModuleMode:
     for one in effects_before(evaluator, place, _SETS):
-        return ModuleMode(_mode_of(evaluator, one.call, one.row.does, place.frame), one.call)
-    found = _since_made(evaluator, place)
-    if found is not None:
-        return found
-    return _of_callers(evaluator, place, depth) if depth else UNKNOWN_MODE
+        return ModuleMode(_mode_of(evaluator, one), one.node)
+    elsewhere = _since_made(evaluator, place)
+    return elsewhere or (_of_callers(evaluator, place, depth) if depth else UNKNOWN_MODE)
 
 
-def _mode_of(evaluator: Evaluator, call: ast.Call, does: str, frame: Frame) -> Mode:
-    if does == "evaluates":
+def _mode_of(evaluator: Evaluator, use: Use) -> Mode:
+    if use.does == "evaluates":
         return "eval"
-    given = argument(call, 0, "mode")
-    const = evaluator.value_of(given, frame).const if given is not None else True
+    given = argument(use.node, 0, "mode")
+    const = evaluator.value_of(given, use.frame).const if given is not None else True
     return "train" if const is True else "eval" if const is False else "?"
 
 
 def _since_made(evaluator: Evaluator, place: Place) -> ModuleMode | None:
     """What other functions do to it, where they all do the same."""
-    found: list[tuple[Mode, Use]] = []
-    makers: set[Function] = set()
-    for origin in in_text_order(origins_of(evaluator, place.value)):
-        makers |= {origin[1].function} if origin[1] is not None else set()
-        for use in since_made(evaluator, origin, _SETS, place):
-            if use.frame.function is not place.frame.function and isinstance(use.node, ast.Call):
-                assert use.row is not None
-                found.append((_mode_of(evaluator, use.node, use.row.does, use.frame), use))
-    if len({mode for mode, _ in found}) != 1:
+    origins = in_text_order(origins_of(evaluator, place.value))
+    uses = [use for one in origins for use in since_made(evaluator, one, _SETS, place)]
+    uses = [one for one in uses if one.frame.function is not place.frame.function]
+    modes = {_mode_of(evaluator, one) for one in uses}
+    if len(modes) != 1:
         return None
-    mode, first = found[0]
-    return ModuleMode(mode, first.node, all(use.frame.function not in makers for _, use in found))
+    makers = {where.function for _, where in origins if where is not None}
+    return ModuleMode(modes.pop(), uses[0].node, all(one.frame.function not in makers for one in uses))
 
 
 def _of_callers(evaluator: Evaluator, place: Place, depth: int) -> ModuleMode:
@@ -83,17 +75,11 @@ def _of_callers(evaluator: Evaluator, place: Place, depth: int) -> ModuleMode:
         name, dot, rest = function.self_name, "", ""  # a network runs its parts in its own mode
     found = []
     for call, caller in outwards(evaluator, frame):
-        given = _given(function, name, call)
+        is_own = function.takes_self and name == function.self_name
+        given = called_on(call) if is_own else given_for(function, name, call)
         key = key_of(given) if given is not None else None
         if key is None:
             return UNKNOWN_MODE
         value = place.value if dot else evaluator.value_of(given, caller)
         found.append(_at(evaluator, Place(f"{key}{dot}{rest}", value, call, caller), depth - 1))
     return found[0] if found and len({one.mode for one in found}) == 1 else UNKNOWN_MODE
-
-
-def _given(function: Function, name: str, call: Any) -> Any:
-    """What a call gives a parameter, the object itself for the first of a method."""
-    if function.takes_self and name == function.self_name:
-        return called_on(call)
-    return given_for(function, name, call)

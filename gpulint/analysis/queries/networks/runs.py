@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
-from gpulint.analysis.domain.values import Graph, Value
+from gpulint.analysis.domain.values import Graph, Value, in_text_order
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, settled
-from gpulint.analysis.project.file import File, Function
+from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.networks.forwards import Forward, forward_of
 from gpulint.analysis.syntax.nodes import key_of
 
@@ -33,6 +33,12 @@ class Run:
     def is_direct(self) -> bool:
         """Whether the call itself is of the network."""
         return self.inner is self.call
+
+    @property
+    def method(self) -> str:
+        """The method of the network that runs it, by a name of its own; empty where the network itself is called."""
+        func = self.inner.func
+        return func.attr if isinstance(func, ast.Attribute) and self.named is not func else ""
 
     def holds(self, frame: Frame) -> bool:
         """Whether a frame is of the same function, or of a call below it."""
@@ -73,7 +79,7 @@ def _ran_below(evaluator: Evaluator, call: ast.Call, frame: Frame, parts: bool) 
     for one in _parts(evaluator, value):
         if one.graph is Graph.NONE or one.kind == "module":
             continue
-        for node, where in sorted(one.origins, key=_written_at):
+        for node, where in in_text_order(one.origins):
             chain = where.leading_to(node) if where is not None else []
             at = chain.index((call, frame)) if (call, frame) in chain else 0
             found = (_ran(evaluator, each[0], each[1], parts) for each in reversed(chain[: at + 1]) if at)
@@ -92,12 +98,6 @@ def _ran(evaluator: Evaluator, call: Any, frame: Frame, parts: bool) -> Forward 
     return Forward(call, frame, base, func.value) if is_method and not is_own else None
 
 
-def _written_at(origin: Any) -> tuple[str, int, int]:
-    node, where = origin
-    path = where.function.file.path if where is not None else ""
-    return path, getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
-
-
 def _parts(evaluator: Evaluator, value: Value) -> Iterator[Value]:
     """A value, and what is in it where it is a container."""
     yield value
@@ -108,8 +108,7 @@ def _parts(evaluator: Evaluator, value: Value) -> Iterator[Value]:
 
 def is_of_module(evaluator: Evaluator, function: Function) -> bool:
     """Whether a function is a method of a module, or stands in one."""
-    while function.parent is not None:
-        function = function.parent
+    function = function.around[-1]
     cls = function.cls if function.takes_self else None
     return cls is not None and evaluator.instance(cls).kind == "module"
 
@@ -117,12 +116,13 @@ def is_of_module(evaluator: Evaluator, function: Function) -> bool:
 def modes_within(evaluator: Evaluator, run: Run) -> set[str]:
     """The grad modes, `on` and `off`, of what the forward of a network of the project runs of it, or its method by a name of its own: of
     a network of which nothing is known of any class of the project that has such a method; empty where nothing is seen."""
-    cls, func = run.network.ref, run.inner.func
-    if cls is None and run.named is not func and isinstance(func, ast.Attribute):
-        methods = _methods_named(evaluator, func.attr, run.where.function.file)
-        several = [_ran_in(evaluator, evaluator.root(one), _DEEPEST) for one in methods]
-    else:
-        several = [ran_within(evaluator, run)]
+    several = [ran_within(evaluator, run)]
+    if run.network.ref is None and run.method:
+        home = run.where.function.file
+        classes = (cls for file in evaluator.program.searched(run.method, home) for cls in file.classes)
+        methods = (cls.methods[run.method] for cls in classes if run.method in cls.methods)
+        own = (evaluator.root(one) for one in methods if is_of_module(evaluator, one))
+        several = [_ran_in(evaluator, one, _DEEPEST) for one in own]
     return {"off" if is_off else "on" for each in several for is_off, _ in each}
 
 
@@ -134,17 +134,8 @@ def ran_within(evaluator: Evaluator, run: Run) -> Iterator[tuple[bool, Forward |
 
 def entered(evaluator: Evaluator, run: Run) -> Frame | None:
     """The frame of what a run runs of a network of the project: its forward, or a method by a name of its own; None where it is not seen."""
-    cls, func = run.network.ref, run.inner.func
-    name = func.attr if run.named is not func and isinstance(func, ast.Attribute) else "forward"
-    method = evaluator.method(cls, name)
+    method = evaluator.method(run.network.ref, run.method or "forward")
     return evaluator.enter(method, run.inner, run.where, run.network) if method is not None else None
-
-
-def _methods_named(evaluator: Evaluator, name: str, home: File) -> list[Function]:
-    """The methods of networks of the project by a name."""
-    classes = (cls for file in evaluator.program.searched(name, home) for cls in file.classes)
-    methods = (cls.methods[name] for cls in classes if name in cls.methods)
-    return [one for one in methods if is_of_module(evaluator, one)]
 
 
 def _ran_in(evaluator: Evaluator, frame: Frame, depth: int) -> Iterator[tuple[bool, Forward | None]]:

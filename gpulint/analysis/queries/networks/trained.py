@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from gpulint.analysis.domain.values import Value, in_text_order
+from gpulint.analysis.domain.values import UNKNOWN, Value, in_text_order
 from gpulint.analysis.evaluate.consumers import PARAMETERS, Use
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, remembered
@@ -25,7 +25,7 @@ from gpulint.analysis.queries.effects import (
 from gpulint.analysis.queries.networks.runs import is_of_module
 from gpulint.analysis.queries.outcome import place_in
 from gpulint.analysis.syntax.flow import Block
-from gpulint.analysis.syntax.nodes import argument, called_on
+from gpulint.analysis.syntax.nodes import argument, called_on, iterated
 
 _DEEPEST: Final = 3  # calls that are gone into
 _SWITCHING: Final = frozenset({"requires_grad", "requires_grad_"})
@@ -59,9 +59,7 @@ def last_switch(
     origins = in_text_order(origins_of(evaluator, value))
     several = [one for origin in origins for one in _switches_of(evaluator, origin)]
     if all(where is None for _, where in value.origins):  # made out of sight: by its key
-        before = effects_before(evaluator, place, _SWITCHES)
-        uses = (Use("method", one.call, place.frame, row=one.row) for one in before)
-        several += _switching(evaluator, uses)
+        several += _switching(evaluator, effects_before(evaluator, place, _SWITCHES))
     if not several:
         return None
     for at, frame in place.frame.leading_to(place.at):
@@ -107,10 +105,8 @@ def _run_by(evaluator: Evaluator, frame: Frame, call: Any, caller: Frame) -> Fra
 
 def _goes_through_parts(evaluator: Evaluator, block: Block, place: Place) -> bool:
     """Whether a block is the loop through a network's weights, or through several networks, in which they are switched."""
-    owner = block.owner
-    if not block.is_rounds or not isinstance(owner, ast.For):
-        return False
-    things = evaluator.element(evaluator.value_of(owner.iter, place.frame))
+    through = iterated(block.owner) if block.is_rounds else None
+    things = evaluator.element(evaluator.value_of(through, place.frame)) if through is not None else UNKNOWN
     return things.kind in ("parameter", "module")
 
 
@@ -143,14 +139,9 @@ def _frozen_in_parts(evaluator: Evaluator, origin: Any, before: Place | None) ->
 
 
 def _by_parts(evaluator: Evaluator, made: Value, before: Place | None) -> Any:
-    by = None
-    for one in parts(evaluator, made):
-        if not weight(evaluator, one).is_none:
-            found = frozen(evaluator, one, before) if one.kind == "module" else None
-            if found is None:
-                return None
-            by = by or found
-    return by
+    weighty = (one for one in parts(evaluator, made) if not weight(evaluator, one).is_none)
+    found = [frozen(evaluator, one, before) if one.kind == "module" else None for one in weighty]
+    return found[0] if found and None not in found else None
 
 
 def parts(evaluator: Evaluator, value: Value) -> Iterator[Value]:
@@ -194,24 +185,19 @@ def _is_of_part(evaluator: Evaluator, use: Use, origin: Any) -> bool:
     if isinstance(base, ast.Name) and use.frame.caller is not None:
         made = evaluator.value_of(base, use.frame).origins
         return bool(made) and not share({origin}, made)
-    if not isinstance(base, ast.Attribute) or base.attr == "module":
-        return False
-    row = evaluator.table.own("module.attributes", base.attr)
-    is_part = row is not None and row.gives == "module"
-    return is_part and evaluator.value_of(base.value, use.frame).kind == "module"
+    return isinstance(base, ast.Attribute) and evaluator.table.own("module.attributes", base.attr) is not None
 
 
 def switches_weights(evaluator: Evaluator, use: Use) -> bool | None:
     """Whether a use of a network switches off (True) or on (False) that its weights want gradients: `net.requires_grad_(False)`, or
     `p.requires_grad = False` in a loop through its parameters."""
-    if use.row is not None and use.row.does in ("freezes", "unfreezes"):
-        return use.row.does == "freezes"
-    if (use.row is not None and use.row.does == "requires grad") or (
-        use.path[:1] == (PARAMETERS,) and use.name == "parameters.requires_grad_"
-    ):
+    of_weights = use.path[:1] == (PARAMETERS,)
+    if use.does in ("freezes", "unfreezes"):
+        return use.does == "freezes"
+    if use.does == "requires grad" or (of_weights and use.name == "parameters.requires_grad_"):
         given = argument(use.node, 0, "requires_grad")
         return given is not None and evaluator.value_of(given, use.frame).const is False
-    if use.path[:1] != (PARAMETERS,) or use.role != "set" or use.name != "requires_grad":
+    if not of_weights or use.role != "set" or use.name != "requires_grad":
         return None
     flow = use.frame.flow
     statement = flow.statement_of(use.node)
