@@ -524,6 +524,6 @@ def _asking_alone(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Repair 
     if not alone or max(reads, default=at) <= at or not asked.is_here(backwards[0].frame):
         return None
     name, node = names.pop(), asked.node(call)
-    why = "others may read the gradients of the weights, and torch has no `inputs` before 1.8"
+    why = "others may read the gradients of the weights, and before torch 1.8 there is no `inputs`"
     change = Replace(node, with_argument(node, "inputs", f"[{name}]", 3))
     return Repair("unsafe", f"ask for the gradient of `{name}` alone", (change,), why)

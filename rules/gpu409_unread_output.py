@@ -31,7 +31,7 @@ _NONE: Final = "nobody reads any"
 _COSTS: Final = {
     "hidden_states": Cost(
         "what every layer gives, until the last name of the output goes",
-        "2.05 GiB at the peak, 1.66 GiB without them, for an evaluation of 24 layers; H200, torch 2.11",
+        "2.04 GiB at the peak, 1.66 GiB without them, for an evaluation of 24 layers; H200, torch 2.11",
     ),
     "attentions": Cost(
         "a map of all pairs of positions for every head of every layer, which a fused kernel never makes",
@@ -39,7 +39,7 @@ _COSTS: Final = {
     ),
     "logits": Cost(
         "a score for each word of the vocabulary at every position, and as much for their gradient",
-        "689 MiB at the peak, 325 MiB with the last position's alone, for a 4-layer language model; H200, torch 2.11",
+        "681 MiB at the peak, 317 MiB with the last position's alone, for a 4-layer language model; H200, torch 2.11",
     ),
 }
 
@@ -62,9 +62,9 @@ class UnreadOutput(Rule):
     A loop that decodes with a cache has one position at a time, and is not told.
 
     ## What it costs
-    Logits of all positions where the last is read: an evaluation peaks at 689 MiB and takes 5.99 ms, with those of the last position 325 MiB
-    and 3.26 ms; a training 1.35 GiB and 903 MiB (4-layer language model, NVIDIA H200, torch 2.11). In an evaluation of 24 layers hidden
-    states that nobody reads take 2.05 GiB, without them 1.66 GiB; attention maps 4.66 GiB and 26.99 ms, without them 1.66 GiB and 14.89 ms.
+    Logits of all positions where the last is read: an evaluation peaks at 681 MiB and takes 6.13 ms, with those of the last position 317 MiB
+    and 3.32 ms; a training 1.35 GiB and 903 MiB (4-layer language model, NVIDIA H200, torch 2.11). In an evaluation of 24 layers hidden
+    states that nobody reads take 2.04 GiB, without them 1.66 GiB; attention maps 4.66 GiB and 27.19 ms, without them 1.66 GiB and 14.94 ms.
     A training of the same keeps its hidden states anyway, 8.77 GiB with and without; attention maps make it 11.39 GiB.
 
     ## Example

@@ -53,7 +53,7 @@ class SyncPerElement(Rule):
     ## What it costs
     A step with 64 `.item()` takes 2.19 ms, with one `.tolist()` 1.71 ms (8-layer MLP, NVIDIA H200, torch 2.11). A step of a network of
     150 parameters takes 20.80 ms where the norm of each gradient is read, 15.69 ms where they are stacked and read once, 12.66 ms without.
-    Where Python itself asks, torch makes the same conversion: that was not measured apart.
+    A step that tests 64 values one by one, `if value > 0`, takes 5.07 ms, with one `.tolist()` 2.75 ms.
 
     ## Example
     ```python

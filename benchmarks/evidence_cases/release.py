@@ -262,8 +262,16 @@ def _phases(setup: Setup, clean: bool) -> Step:
     return step
 
 
+READS: dict[str, Callable[[torch.Tensor], Any]] = {
+    ".item() each": lambda some: sum(value.item() for value in some),
+    "one .tolist()": lambda some: sum(some.tolist()),
+    "if value > 0": lambda some: sum(1 for value in some if value > 0),
+    "if value > 0, of one .tolist()": lambda some: sum(1 for value in some.tolist() if value > 0),
+}
+
+
 @variant
-def _elements(setup: Setup, each: bool) -> Step:
+def _elements(setup: Setup, how: str) -> Step:
     model, optimizer = setup.mlp_in_training()
 
     def step() -> None:
@@ -272,7 +280,7 @@ def _elements(setup: Setup, each: bool) -> Step:
         per_sample.mean().backward()
         optimizer.step()
         some = per_sample.detach()[:64]
-        sum(value.item() for value in some) if each else sum(some.tolist())
+        READS[how](some)
 
     return step
 
@@ -344,7 +352,8 @@ CASES = [
         "the list holds it": _loop_variable(False), "clear()": _loop_variable(True),
     }),
     Case("GPU406", "between phases", {"nothing": _phases(False), "gc.collect, empty_cache": _phases(True)}),
-    Case("GPU504", "64 values read", {".item() each": _elements(True), "one .tolist()": _elements(False)}),
+    Case("GPU504", "64 values read", {how: _elements(how) for how in (".item() each", "one .tolist()")}),
+    Case("GPU504", "64 values tested", {how: _elements(how) for how in READS if how.startswith("if")}),
     *(
         Case("GPU504", f"the norm of all gradients, {title}", {how: _norms(how, layers) for how in NORMS})
         for title, layers in (("8 linear layers", 8), ("75 linear layers, 150 parameters", 75), ("a language model", None))
