@@ -24,6 +24,7 @@ from gpulint.analysis.queries.stores.graph_state import graph_state
 from gpulint.analysis.queries.stores.stores import Owner, Round, Store, bounded, emptying, leaves, owner_of
 from gpulint.analysis.syntax.nodes import iterated, last_name
 from gpulint.answers import Answer, Question, Verdict, left_open, minor, proven, refuted, until_refuted
+from gpulint.claims import Claim
 from gpulint.rule import Claimed, Cost, Repair, Report, Rule
 
 _COST: Final = Cost("the bytes of the whole output, for each batch", "500 MiB a step for a language model's logits; H200, torch 2.11")  # fmt: skip
@@ -94,6 +95,7 @@ class DeviceAccumulation(Rule):
 
     code = "GPU102"
     name = "device-accumulation"
+    runtime_claim = Claim("drift")
     doubts = True
     triggers = (
         (b"torch", b"lightning"), (b"append", b"extend", b"insert", b"+=", b"] =", b"cat(", b"stack("),

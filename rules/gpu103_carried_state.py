@@ -24,6 +24,7 @@ from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import arguments, called_on, default_of, keyword
 from gpulint.answers import Answer, Question, confidence_of, left_open, proven, refuted, until_refuted
+from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Change, Claimed, Cost, Insert, Remove, Repair, Report, Rule
 
@@ -96,6 +97,7 @@ class CarriedState(Rule):
     code = "GPU103"
     name = "carried-state"
     severity = Severity.ERROR
+    runtime_claim = Claim("drift")
     triggers = ((b"torch", b"lightning"), (b"backward", b".eval()", b"autograd.grad("), (b"for ", b"while "))
     doubts = True
 

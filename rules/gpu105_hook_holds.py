@@ -23,6 +23,7 @@ from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.flow import Flow
 from gpulint.analysis.syntax.nodes import arguments
 from gpulint.answers import Answer, Question, confidence_of, left_open, proven, refuted, until_refuted
+from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, RelatedNode, Repair, Report, Rule
 
@@ -121,6 +122,7 @@ class HookHolds(Rule):
     code = "GPU105"
     name = "hook-holds"
     severity = Severity.ERROR
+    runtime_claim = Claim("drift")
     triggers = (
         (b"_hook(",),
         (b"register_forward", b"register_full_backward", b"register_backward", b"register_hook"),

@@ -24,6 +24,7 @@ from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.flow import Definition, Store
 from gpulint.analysis.syntax.nodes import argument, key_of, last_name
 from gpulint.answers import Answer, Question, doubts_of, left_open, minor, proven, refuted, until_refuted
+from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Repair, Report, Rule
 
@@ -102,6 +103,7 @@ class CachedTensor(Rule):
 
     code = "GPU106"
     name = "cached-tensor"
+    runtime_claim = Claim("drift")
     doubts = True
     triggers = (
         (b"torch", b"lru_cache", b"functools.cache", b"cachetools"),

@@ -102,10 +102,10 @@ BUDGETS = {
     f"{ANALYSIS}.domain": 134,
     f"{ANALYSIS}.evaluate": 2_898,
     f"{ANALYSIS}.models": 230,
-    f"{ANALYSIS}.queries": 4_730,
-    RULES: 6_344,
+    f"{ANALYSIS}.queries": 4_763,
+    RULES: 6_354,
 }
-MOST_OF_READING = 15_781  # all of them together; 16,000 is the aim
+MOST_OF_READING = 15_824  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 

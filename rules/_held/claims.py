@@ -61,6 +61,7 @@ from gpulint.answers import (
     refuted,
     until_refuted,
 )
+from gpulint.claims import Claim
 from gpulint.rule import Claimed, Rule
 
 _MODES = frozenset({"evaluates", "trains"})
@@ -73,6 +74,7 @@ _KEEPING = frozenset({"stored", "returned", "given", "computed", "too much"})
 class HeldRule(Rule):
     """A rule that tells a part of what they find together."""
 
+    runtime_claim = Claim("drift")
     doubts = True
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:

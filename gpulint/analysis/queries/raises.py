@@ -58,7 +58,8 @@ def _is_bound(evaluator: Evaluator, name: str, function: Function) -> bool:
         return True
     if any(isinstance(one, ast.ImportFrom) and one.names[0].name == "*" for one in ast.walk(file.tree)):
         return True
-    return any(name in one.flow.elsewhere for one in file.functions if name in one.words)
+    several = (one for one in file.functions if name in one.words)
+    return any(name in one.flow.elsewhere or name in one.words & {"exec", "globals"} for one in several)
 
 
 def _fits(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:
@@ -69,6 +70,9 @@ def _fits(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:
         return True  # it may be another one, which needs something else
     if target.kind == "module" and isinstance(target.ref, Class):
         function, bound = evaluator.method(target.ref, "forward"), True
+        derived = evaluator.program.subclasses(target.ref)
+        if evaluator.method(target.ref, "__call__") or any("forward" in one.methods for one in derived):
+            return True
     if not isinstance(function, Function) or function.decorators:
         return True
     stars = [*(one for one in call.args if isinstance(one, ast.Starred)), *call.keywords]
@@ -78,7 +82,8 @@ def _fits(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:
     positional = [one.arg for one in (*names.posonlyargs, *names.args)][1 if bound else 0 :]
     needed = positional[len(call.args) : len(positional) - len(names.defaults)]
     named = {one.arg for one in call.keywords}
-    return all(name in named for name in needed)
+    too_many = names.vararg is None and len(call.args) > len(positional)
+    return not too_many and all(name in named for name in needed)
 
 
 _FIRST_WITH_NO_GRAD: Final = (0, 4)

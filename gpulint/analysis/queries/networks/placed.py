@@ -6,12 +6,13 @@ import ast
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from gpulint.analysis.domain.values import Device, in_text_order
-from gpulint.analysis.evaluate.consumers import Use
+from gpulint.analysis.domain.values import UNKNOWN, Device, in_text_order
+from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, remembered
+from gpulint.analysis.models.table import Row
 from gpulint.analysis.queries.effects import effects_before, origins_of, place_of, since_made
-from gpulint.analysis.syntax.nodes import keyword
+from gpulint.analysis.syntax.nodes import argument, keyword
 
 _MOVES: Final = frozenset({"moves"})
 How = Literal["moved", "made", "given"]
@@ -26,32 +27,45 @@ class Placed:
     at: Any = None
 
 
-_GIVEN: Final = Placed("?", "given")
-
-
 def placed(evaluator: Evaluator, node: Any, frame: Frame) -> Placed:
     """Where the network that an expression gives is, when the expression is evaluated."""
     value = evaluator.value_of(node, frame)
     for use in effects_before(evaluator, place_of(evaluator, node, frame), _MOVES):
-        device = _device(evaluator, use)
+        assert use.row is not None
+        device = _device(evaluator, use.row, use.node, frame)
         if device is not None:  # else it changes the type
             return Placed(device, "moved", use.node)
     if value.device != "?":
         return Placed(value.device, "moved")
-    several = [_since_made(evaluator, one, frame) for one in in_text_order(origins_of(evaluator, value))]
-    found = max(several, key=lambda one: one.device == "cuda", default=_GIVEN)
-    if found.how != "moved" and isinstance(node, ast.Attribute):
+    found: Placed | None = None
+    for origin in in_text_order(origins_of(evaluator, value)):
+        one = _since_made(evaluator, origin, frame)
+        if found is None or one.device == "cuda" or (found.device == "host" and one.device == "?"):
+            found = one
+    if (found is None or found.how != "moved") and isinstance(node, ast.Attribute):
         if evaluator.value_of(node.value, frame).kind == "module":  # a part is where the whole is
             whole = placed(evaluator, node.value, frame)
             found = whole if whole.how == "moved" else found
-    return found
+    return found or Placed("?", "given")
 
 
-def _device(evaluator: Evaluator, use: Use) -> Device | None:
-    assert use.row is not None
-    if use.row.device == "argument":
-        return evaluator.calling.device(use.node, use.frame)
-    return use.row.device  # type: ignore[return-value]
+def _device(evaluator: Evaluator, row: Row, call: ast.Call, frame: Frame) -> Device | None:
+    if row.device == "argument":
+        found = evaluator.calling.device(call, frame)
+        return set_device(evaluator, argument(call, 0, "device"), frame) if found == "?" else found
+    return row.device  # type: ignore[return-value]
+
+
+def set_device(evaluator: Evaluator, node: Any, frame: Frame) -> Device:
+    """The device that an attribute names by what others set it to, where all set the same: `config.device = torch.device("cuda")`."""
+    base = evaluator.value_of(node.value, frame) if isinstance(node, ast.Attribute) else UNKNOWN
+    places: set[Device] = set()
+    for made, where in base.origins if base.kind == "unknown" else ():
+        for use in consumers(evaluator, made, where, "object") if where is not None else ():
+            statement = use.frame.flow.statement_of(use.node)
+            if use.role == "set" and use.name == node.attr and isinstance(statement, ast.Assign):
+                places.add(evaluator.calling.device_of(statement.value, use.frame))
+    return places.pop() if len(places) == 1 else "?"
 
 
 def _since_made(evaluator: Evaluator, origin: Any, frame: Frame) -> Placed:
@@ -65,26 +79,45 @@ def _since_made(evaluator: Evaluator, origin: Any, frame: Frame) -> Placed:
         flow = use.frame.flow
         if len(moves) > 1 and isinstance(flow.blocks[flow.statement_of(use.node)].owner, ast.If):
             continue  # in some cases only
-        return Placed(_device(evaluator, use) or "?", "moved", use.node)
-    if isinstance(node, ast.Call):
-        row, device = evaluator.row_of(node, where), keyword(node, "device")
-        if row is not None and row.gives == "copy":
-            source = lambda: placed(evaluator, node.args[0], where)  # noqa: E731
-            return remembered(where.memo, ("copied", node), _GIVEN, source)  # type: ignore[no-any-return]
+        assert use.row is not None
+        return Placed(_device(evaluator, use.row, use.node, use.frame) or "?", "moved", use.node)
+    if isinstance(node, ast.Call) and where is not None:
+        made = evaluator.value_of(node.func, where)
+        row = evaluator.table.function(made.ref)
+        if row is not None and row.gives == "copy" and node.args:
+            source = node.args[0]
+            found = remembered(where.memo, ("copied", node), None, lambda: placed(evaluator, source, where))
+            return found or Placed("?", "given")  # a copy of itself
+        device = keyword(node, "device")
         if device is not None:
             return Placed(evaluator.calling.device_of(device, where), "moved", node)
-        is_seen = evaluator.value_of(node.func, where).kind in ("class", "library")
-        if is_seen and keyword(node, "device_map") is None:
+        # an optimizer's states are where its parameters are
+        if getattr(row, "gives", "") != "optimizer" and _stays_where_made(evaluator, node, where):
             return Placed("host", "made", node)
-    return _GIVEN
+    return Placed("?", "given")
+
+
+def _stays_where_made(evaluator: Evaluator, node: ast.Call, frame: Frame) -> bool:
+    """Whether what makes a network is seen, and is given nothing that speaks of a device."""
+    if keyword(node, "device_map") is not None:
+        return False
+    made = evaluator.value_of(node.func, frame)
+    if made.kind == "library" and isinstance(made.ref, str):
+        return evaluator.table.function(made.ref) is not None or "." in made.ref
+    return made.kind == "class"
 
 
 def moved_anywhere(evaluator: Evaluator, node: Any, frame: Frame) -> Placed:
     """Where the network that an expression gives is in the end: as `placed`, or where it is moved to only afterwards."""
     last = placed(evaluator, node, frame)
-    if last.how == "moved":
+    if last.device == "cuda" or last.how == "moved":
         return last
-    origins = in_text_order(origins_of(evaluator, evaluator.value_of(node, frame)))
-    uses = [use for one in origins for use in since_made(evaluator, one, _MOVES)]
-    moves = [Placed(to, "moved", one.node) for one in uses if (to := _device(evaluator, one)) is not None]
-    return next((one for one in moves if one.device == "cuda"), [last, *moves][-1])
+    for origin in in_text_order(origins_of(evaluator, evaluator.value_of(node, frame))):
+        for use in since_made(evaluator, origin, _MOVES):
+            assert use.row is not None
+            device = _device(evaluator, use.row, use.node, use.frame)
+            if device == "cuda":
+                return Placed("cuda", "moved", use.node)
+            if device is not None:
+                last = Placed(device, "moved", use.node)
+    return last
