@@ -374,7 +374,7 @@ def _handed(evaluator: Evaluator, run: Run) -> Iterator[str]:
         for use in uses_since_made(evaluator, origin):
             func = getattr(use.node, "func", use.node)
             of_torch = evaluator.value_of(func, use.frame).full_name.startswith("torch.")
-            if use.role == "too much" or (use.role == "given" and not of_torch):
+            if use.role == "too much" or (use.role == "given" and not (use.does or of_torch)):
                 yield f"`{use.name}` is given it, and may freeze or train it"
                 return
 
@@ -391,13 +391,14 @@ def _is_shown(evaluator: Evaluator, run: Run) -> bool:
 def _size(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
     """Whether what one step saves is much: it lets go of it."""
     found = weight(evaluator, run.network)
-    if found.whole and found.least < TOY and not found.mixes:
+    is_small = found.whole or (found.mixes == "sequences" and 0 < found.least < TOY)
+    if found.whole and (not found.least or (found.least < TOY and not found.mixes)):
         yield refuted(Question.SIZE, "it has no weights to speak of")
     elif found.least >= NARROW:
         yield proven(Question.SIZE, f"the network has {said(found.least)}")
     elif is_of_one_sample(evaluator, run):
         yield left_open(Question.SIZE, "one sample at a time goes through it")
-    elif found.mixes and not found.whole:
+    elif found.mixes and not is_small:
         yield proven(Question.SIZE, "pictures or sequences go through it")
     elif (found.whole or found.least) and not found.mixes:
         yield left_open(Question.SIZE, "nothing but a few linear layers is seen of it")

@@ -103,9 +103,9 @@ BUDGETS = {
     f"{ANALYSIS}.evaluate": 2_898,
     f"{ANALYSIS}.models": 230,
     f"{ANALYSIS}.queries": 4_763,
-    RULES: 6_354,
+    RULES: 6_355,
 }
-MOST_OF_READING = 15_824  # all of them together; 16,000 is the aim
+MOST_OF_READING = 15_825  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 
