@@ -158,6 +158,18 @@ def join(values: Iterable[Value]) -> Value:
     return found
 
 
+def together(values: Iterable[Value]) -> Value:
+    """What an operation makes of several values: it has the graph of each, and that rests on nothing where that of one does not."""
+    several = list(values)
+    found = join(several)
+    sure = min(
+        (one.assumptions for one in several if one.graph and one.graph is found.graph),
+        key=len,
+        default=found.assumptions,
+    )
+    return found if sure == found.assumptions else found.but(assumptions=sure)
+
+
 def _joined(a: Value, b: Value) -> Value:
     if a is b or "bottom" in (a.kind, b.kind):
         return a if b.kind == "bottom" else b

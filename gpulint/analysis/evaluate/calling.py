@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import reduce
 from typing import Any
 
 from gpulint.analysis.domain.values import (
@@ -21,6 +22,7 @@ from gpulint.analysis.domain.values import (
     in_text_order,
     join,
     listed,
+    together,
 )
 from gpulint.analysis.evaluate.frames import Evaluating, Frame, parameter_for
 from gpulint.analysis.evaluate.names import CALLERS_ASKED, goes_backward
@@ -562,7 +564,7 @@ class Calling:
         values = self._each_given(node, frame)
         with_graph = [one for one in values if one.graph]
         if with_graph:
-            return join(with_graph)
+            return together(with_graph)
         tensors = [one for one in values if one.kind in ("tensor", "parameter")]
         return tensors[0] if tensors else UNKNOWN
 
@@ -650,7 +652,8 @@ class Calling:
         flow = frame.flow
         for store in flow.stored.get(key, ()):
             if self._may_be(store.target.slice, frame, wanted):
-                yield self._evaluator.value_of(store.value, frame)
+                value = self._evaluator.value_of(store.value, frame)
+                yield reduce(self._evaluator.element, store.path, value)
         for one in flow.definitions.get(key, ()):
             if one.kind == "augmented":
                 yield self._evaluator.element(self._evaluator.value_of(one.value, frame))

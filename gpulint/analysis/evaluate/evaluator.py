@@ -25,6 +25,7 @@ from gpulint.analysis.domain.values import (
     Value,
     join,
     listed,
+    together,
 )
 from gpulint.analysis.evaluate.calling import Calling, begun_by
 from gpulint.analysis.evaluate.consumers import MOST_FOLLOWED, Use, consumers
@@ -613,7 +614,7 @@ class Evaluator:
                 return left if left.kind == "array" else right.without_const
             return UNKNOWN.assuming(*left.assumptions, *right.assumptions)
         size = "batch" if any(one.size == "batch" for one in tensors) else tensors[0].size
-        found = join(tensors)
+        found = together(tensors)
         device = next((one.device for one in tensors if one.device != "?"), "?")
         is_tensor = found.kind in ("tensor", "parameter")
         return found.but(kind="tensor" if is_tensor else found.kind, size=size, device=device)
@@ -639,11 +640,20 @@ class Evaluator:
             role = self._by_use(node, frame)  # a backward goes through the entry
             if role is not None and role.graph is Graph.LIVE:
                 found = role.but(origins=found.origins)
-        by = _replacing(node, frame) if found.graph else None
+        by = self._replacing(node, frame) if found.graph else None
         if by is not None:
             clause = f"`{ast.unparse(node)}` may have been given something else"
             found = found.assuming(Assumption(clause, by))
         return join((*stored, found))
+
+    def _replacing(self, node: ast.Subscript, frame: Frame) -> Any:
+        """The statement that stores something without a graph in the same container before, under a key that is not seen."""
+        stored = frame.flow.stored.get(key_of(node.value) or "", ())
+        before = (one for one in stored if one.target.lineno < node.lineno)
+        unseen = (one for one in before if constant_index(one.target.slice) is None)
+        return next(
+            (one.statement for one in unseen if one.path or not self.value_of(one.value, frame).graph), None
+        )
 
     def index(self, node: ast.Subscript, frame: Frame) -> Any:
         """The text or number that something is taken by; None where it is not known."""
@@ -856,13 +866,6 @@ def _constant(node: ast.Constant) -> Value:
     if isinstance(value, str):
         return Value("text", const=value)
     return Value("number", device="host", size="scalar", const=value)
-
-
-def _replacing(node: ast.Subscript, frame: Frame) -> Any:
-    """The statement that stores something in the same container before, under a key that is not seen."""
-    stored = frame.flow.stored.get(key_of(node.value) or "", ())
-    before = (one for one in stored if one.target.lineno < node.lineno)
-    return next((one.statement for one in before if constant_index(one.target.slice) is None), None)
 
 
 def _entry(value: Value, node: Any) -> Value:
