@@ -291,7 +291,7 @@ def _many(asked: Asked, owner: Owner) -> list[Round]:
     found = []
     for one in owner.rounds:
         count = trips(asked.evaluator, one.loop, one.frame)
-        through = iterated(one.loop)
+        through = one.frame.flow.iterated(one.loop)
         of_output = through is not None and bool(behind(asked.evaluator, through, one.frame))
         if not (of_output or asked.steps.is_over_parts(one.loop, one.frame)) and (count or _FEW + 1) > _FEW:
             found.append(one)

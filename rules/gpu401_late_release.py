@@ -299,15 +299,16 @@ def _given_in(asked: Asked, late: _Late) -> Iterator[tuple[Any, Frame]]:
     inner: Any = evaluator.enter(method, one.call, one.frame, one.network) if method is not None else None
     for returned in inner.flow.returns if inner is not None else ():
         if not evaluator.is_dead(returned, inner):
-            yield from ((part, inner) for part in _parts(returned.value, late.path))
+            yield from ((part, inner) for part in _parts(returned.value, late.path, inner))
 
 
-def _parts(node: Any, path: tuple[Any, ...]) -> Iterator[Any]:
+def _parts(node: Any, path: tuple[Any, ...], frame: Frame) -> Iterator[Any]:
     """The expressions under a path in tuples, those in a tuple one by one."""
-    if isinstance(node, ast.Tuple):
+    whole = frame.flow.unaliased(node)
+    if isinstance(whole, ast.Tuple):
         at = path[0] if path else slice(None)
-        inside = node.elts[at if isinstance(at, slice) else slice(at, at + 1 or None)]
-        yield from (part for one in inside for part in _parts(one, path[1:]))
+        inside = whole.elts[at if isinstance(at, slice) else slice(at, at + 1 or None)]
+        yield from (part for one in inside for part in _parts(one, path[1:], frame))
     elif node is not None and not path:
         yield node
 

@@ -327,7 +327,7 @@ def _is_same(asked: Asked, copy: Copy, use: Use) -> bool:
 def _run_through(node: ast.AST, frame: Frame) -> str | None:
     """The key of what a loop runs through that binds a name: `self.members` of `for member, weights in zip(self.members, taken)`."""
     reaching = frame.flow.reaching(node) if isinstance(node, ast.Name) else ()
-    through = next((source_of(one)[0] for one in reaching if one.kind == "loop"), None)
+    through = next((source_of(one, frame.flow)[0] for one in reaching if one.kind == "loop"), None)
     return key_of(called_on(through, "values", "items") or through) if through is not None else None
 
 

@@ -188,7 +188,7 @@ def _picked(asked: Asked, node: Any, frame: Frame, loop: Any, depth: int = 6) ->
         is_count = evaluator.value_of(node, frame).kind == "number"  # `for c in range(n)`
         for one in flow.reaching(node) if not is_count else ():
             if _is_picked(asked, one, loop, frame):
-                source, path = source_of(one)
+                source, path = source_of(one, flow)
                 if path and evaluator.value_of(node, frame).kind != "parameter":  # beside its name
                     return None
                 return source or gone_through(evaluator, loop, frame)[0], node

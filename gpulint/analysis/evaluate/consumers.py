@@ -81,6 +81,7 @@ def goes_backward_by(evaluator: Evaluating, function: Function) -> bool:
 
 
 _Place = tuple[Any, Frame, Path]
+_NAMED = (ast.Name, ast.Attribute, ast.Subscript)  # what a name may be another name of
 _Stepped = tuple[list[_Place], list[Use]]
 
 
@@ -709,6 +710,8 @@ class _Worklist:
                     self.push(use, frame, path)
             if one.kind == "parameter":
                 self.back_to_callers(one, frame, path)
+            elif one.kind == "assign" and not one.path and isinstance(one.value, _NAMED):
+                self.into(one.value, frame, path)
             elif one is not ENTRY and isinstance(container, ast.Name):
                 self.closures(key, frame, path)
         own, _, name = key.partition(".")

@@ -11,7 +11,7 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, settled
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.syntax.flow import Definition
-from gpulint.analysis.syntax.nodes import argument, iterated, key_of, keyword, last_name
+from gpulint.analysis.syntax.nodes import argument, key_of, keyword, last_name
 
 LARGE: Final = 10_000_000  # weights from which one more copy is much beside a training
 SMALL: Final = 1_000_000
@@ -130,7 +130,7 @@ def _of_returned(evaluator: Evaluator, call: ast.Call, frame: Frame, depth: int)
 
 def trips(evaluator: Evaluator, loop: Any, frame: Frame) -> int | None:
     """How often a loop runs, at most: of `range`, of `islice`, or of a display."""
-    through = iterated(loop)
+    through = frame.flow.iterated(loop)
     if isinstance(through, ast.Call) and last_name(through.func) == "enumerate" and through.args:
         through = through.args[0]
     name = last_name(through.func) if isinstance(through, ast.Call) else ""

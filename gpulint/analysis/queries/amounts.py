@@ -16,7 +16,7 @@ from gpulint.analysis.queries.multiplicity import BATCH_HOOKS, ends_at_once
 from gpulint.analysis.queries.networks.placed import moved_anywhere
 from gpulint.analysis.queries.networks.runs import Run, runs_of
 from gpulint.analysis.queries.stores.filled import filled
-from gpulint.analysis.syntax.nodes import argument, arguments, iterated, keyword, last_name
+from gpulint.analysis.syntax.nodes import argument, arguments, keyword, last_name
 from gpulint.answers import Answer, Question, least_open, left_open, minor, proven
 from gpulint.units import format_bytes
 
@@ -157,7 +157,7 @@ def is_tried_out(evaluator: Evaluator, run: Run) -> bool:
 
 
 def is_over_batches(evaluator: Evaluator, loop: Any, frame: Frame) -> bool:
-    through = iterated(loop)
+    through = frame.flow.iterated(loop)
     if through is None:
         return False
     value = evaluator.value_of(through, frame)

@@ -68,8 +68,8 @@ def _in_function(evaluator: Evaluator, function: Function) -> Iterator[Copy]:
         if not _is_argument(flow, call):
             yield Copy("alias", call, state.func.value, frame, network, state)
     for whole in flow.of_kind(ast.DictComp, ast.ListComp) if "clone" in flow.calls else ():
-        through, cloned = whole.generators[0].iter, _cloned(whole)
-        weights = called_on(through, "items", "values") or through
+        through, cloned = flow.iterated(whole), _cloned(whole)
+        weights = flow.unaliased(called_on(through, "items", "values") or through)
         if cloned is not None:
             source = called_on(weights, "state_dict", "parameters", "named_parameters") or weights
             network = evaluator.value_of(source, frame)
@@ -79,6 +79,7 @@ def _in_function(evaluator: Evaluator, function: Function) -> Iterator[Copy]:
 
 def _state_dict(evaluator: Evaluator, node: Any, frame: Frame) -> Any:
     """`network.state_dict()`, or that of what is not seen; None for anything else, such as an optimizer's."""
+    node = frame.flow.unaliased(node)
     network = called_on(node, "state_dict")
     if network is None or arguments(node):
         return None

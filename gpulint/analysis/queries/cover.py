@@ -163,7 +163,7 @@ def _has_metaclass(evaluator: Evaluator, cls: Class | None) -> bool:
 
 def _returns_given_graph(evaluator: Evaluator, frame: Frame) -> bool:
     """Whether something that is returned has the graph of what the function was given."""
-    returned = [one.value for one in frame.flow.returns if one.value is not None]
+    returned = [frame.flow.unaliased(one.value) for one in frame.flow.returns if one.value is not None]
     parts = (part for one in returned for part in (one.elts if isinstance(one, ast.Tuple) else (one,)))
     values = (evaluator.value_of(one, frame) for one in parts)
     with_graph = (one for one in values if one.kind in ("tensor", "unknown") and one.graph)

@@ -18,6 +18,7 @@ from gpulint.analysis.syntax.nodes import (
     FUNCTIONS,
     LOOPS,
     children,
+    iterated,
     key_of,
     last_name,
     names_in,
@@ -139,6 +140,8 @@ class Store:
         self.target, self.value, self.statement, self.path = target, value, statement, path
 
 
+_MOST_NAMES = 4  # one for the other
+_CHANGING = (ast.List, ast.Dict, ast.Set)
 _LEAVING = (ast.Continue, ast.Return, ast.Break, ast.Raise)
 
 
@@ -261,6 +264,20 @@ class Flow:
         if found is None:
             found = self._resolved[node] = self._resolve(self._reach.get(node, _AT_ENTRY))
         return found
+
+    def unaliased(self, node: Any) -> Any:
+        """What a name stands for, where one assignment gives it that, and nothing that may be changed by then; else the node."""
+        for _ in range(_MOST_NAMES):
+            made = self.reaching(node) if isinstance(node, ast.Name) and node in self.parents else ()
+            plain = len(made) == 1 and made[0].kind == "assign" and not made[0].path
+            if not plain or isinstance(made[0].value, _CHANGING):
+                break
+            node = made[0].value
+        return node
+
+    def iterated(self, loop: Any) -> Any:
+        """What a loop or a comprehension runs through, whatever its name; None of a `while`."""
+        return self.unaliased(iterated(loop))
 
     def bound_in(self, expression: Any) -> list[Definition]:
         """The definitions that the names in an expression may stand for."""

@@ -10,7 +10,7 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.networks.forwards import Forward, forward_of
-from gpulint.analysis.syntax.flow import ENTRY, Definition
+from gpulint.analysis.syntax.flow import ENTRY, Definition, Flow
 from gpulint.analysis.syntax.nodes import last_name
 
 _MOST: Final = 400  # expressions that one is made of
@@ -46,7 +46,10 @@ def sources(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[tuple[Any
             given = frame.argument(one.key) if one.kind == "parameter" else None
             if given is not None:
                 yield given
-            elif one.kind in ("assign", "loop", "augmented") and (source := source_of(one)[0]) is not None:
+            elif (
+                one.kind in ("assign", "loop", "augmented")
+                and (source := source_of(one, frame.flow)[0]) is not None
+            ):
                 yield source, frame
             elif one is ENTRY and isinstance(node, ast.Attribute):
                 yield from _set_by_methods(evaluator, node, frame)
@@ -66,18 +69,18 @@ def _set_by_methods(evaluator: Evaluator, node: ast.Attribute, frame: Frame) -> 
         yield from ((one.value, evaluator.root(method)) for method, one in fields if one.kind == "assign")
 
 
-def source_of(definition: Definition) -> tuple[Any, tuple[Any, ...]]:
+def source_of(definition: Definition, flow: Flow) -> tuple[Any, tuple[Any, ...]]:
     """The expression that a definition gives its key, or a part of, and the path to that: of several that a loop runs through side by
     side, its own; None for a count."""
     value, path = definition.value, definition.path
-    while definition.kind == "loop" and isinstance(value, ast.Call):
-        name = last_name(value.func)
+    while definition.kind == "loop" and isinstance(whole := flow.unaliased(value), ast.Call):
+        name = last_name(whole.func)
         own: Any = path[0] if name == "zip" and path else 0
-        if name not in ("zip", "enumerate") or own not in range(len(value.args)):
+        if name not in ("zip", "enumerate") or own not in range(len(whole.args)):
             break
         if name == "enumerate" and path[:1] == (0,):
             return None, ()
-        value, path = value.args[own], path[1:]
+        value, path = whole.args[own], path[1:]
     while definition.kind == "assign" and path and isinstance(value, ast.Tuple):  # `a, b = f(a), f(b)`
         own = path[0]
         if own not in range(len(value.elts)) or any(isinstance(one, ast.Starred) for one in value.elts):

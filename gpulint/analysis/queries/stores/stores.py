@@ -173,7 +173,7 @@ def latest(evaluator: Evaluator, function: Function) -> Iterator[Store]:
                 yield Store(value, one.node, one.statement, frame, "latest")
     for item in (one for one in frame.flow.stores if (key_of(one.target.value) or "").startswith(begin)):
         known = evaluator.value_of(item.target.value, frame).kind == "dict"  # in a tensor it has no slot
-        if known and not (item.path or _again(item, frame) or _is_counted(item.target.slice, frame)):
+        if known and not (item.path or _again(item, frame.flow) or _is_counted(item.target.slice, frame)):
             yield Store(item.value, item.target, item.statement, frame, "latest")
 
 
@@ -310,36 +310,37 @@ def _by_subscripts(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
             way = "averaged" if itself else "added"  # it has the graph of all that was written before
         elif kind == "tensor":
             way = "added"
-        elif again := _again(store, frame):
-            way = "averaged" if any(_is_scaled_in(store.value, one) for one in again) else "added"
-            into = store.target
+        elif again := _again(store, frame.flow):
+            way, into = again, store.target
         elif _is_counted(store.target.slice, frame):
             way = "put"
         yield Store(store.value, into, store.statement, frame, way)
 
 
-def _is_scaled_in(value: Any, spelled: str) -> bool:
-    """Whether a slot is multiplied in what is computed for it."""
-    products = (one for one in ast.walk(value) if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Mult))
-    return any(spelled in (ast.unparse(one.left), ast.unparse(one.right)) for one in products)
-
-
-def _again(store: Item, frame: Frame) -> list[str]:
-    """How what is computed for a slot spells what is in it: itself, `d.get(k, 0)`, or another name of it."""
-    if not isinstance(store.value, ast.BinOp):
-        return []
+def _again(store: Item, flow: Flow) -> Way | None:
+    """How what is computed for a slot takes in what is in it: `d[k]` itself, `d.get(k, 0)`, or either by a name; None where it does not."""
     spelled = ast.unparse(store.target)
-    base = spelled.partition("[")[0]
-    found = []
-    for one in ast.walk(store.value):
-        if isinstance(one, ast.Subscript) and ast.unparse(one) == spelled:
-            found.append(spelled)
-        elif (of := called_on(one, "get")) is not None:
-            found += [ast.unparse(one)] if ast.unparse(of) == base else []
-        elif isinstance(one, ast.Name) and one in frame.flow.parents:
-            aliases = [other for known in frame.flow.reaching(one) if (other := _alias(known)) is not None]
-            found += [one.id for other in aliases if ast.unparse(other) == spelled]
-    return found
+
+    def is_own(node: Any) -> bool:
+        whole = flow.unaliased(node)
+        of = called_on(whole, "get")
+        is_item = isinstance(whole, ast.Subscript) and ast.unparse(whole) == spelled
+        return is_item or (of is not None and ast.unparse(of) == spelled.partition("[")[0])
+
+    parts = _computed_of(store.value, flow)
+    if not isinstance(flow.unaliased(store.value), ast.BinOp) or not any(map(is_own, parts)):
+        return None
+    products = (one for one in parts if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Mult))
+    return "averaged" if any(is_own(one.left) or is_own(one.right) for one in products) else "added"
+
+
+def _computed_of(value: Any, flow: Flow) -> list[Any]:
+    """The expressions in a value, and in what the names in it stand for."""
+    parts = [*ast.walk(value)]
+    for one in parts:  # grows while it is gone through
+        whole = flow.unaliased(one)
+        parts += ast.walk(whole) if whole is not one and whole not in parts else ()
+    return parts
 
 
 def _is_counted(index: Any, frame: Frame) -> bool:
@@ -359,7 +360,7 @@ def _is_counted(index: Any, frame: Frame) -> bool:
             given = frame.argument(key) if found.kind == "parameter" else None
             if given is not None and _is_counted(*given):
                 return True
-            iterated = found.value if found.kind == "loop" else None
+            iterated = frame.flow.unaliased(found.value) if found.kind == "loop" else None
             if isinstance(iterated, ast.Call):
                 name = last_name(iterated.func)
                 if name in ("range", "trange", "count") or (name == "enumerate" and found.path[:1] == (0,)):
@@ -396,24 +397,26 @@ def part_of(definition: Definition) -> Any:
 
 def _is_scaled(key: str, definition: Definition, frame: Frame) -> bool:
     """Whether what a key was given the last time is made less before it is added to: an average."""
-    flow = frame.flow
-    own = [one for one in flow.uses.get(key, ()) if flow.statement_of(one) is definition.statement]
-    above = [flow.parents.get(one) for one in own]
+    above = [frame.flow.parents.get(one) for one in _own_terms(definition, key, frame)]
     multiplied = any(isinstance(one, ast.BinOp) and isinstance(one.op, ast.Mult) for one in above)
     return multiplied or any(isinstance(one, ast.Call) and last_name(one.func) == "lerp" for one in above)
 
 
 def takes_itself_in(definition: Definition, key: str, frame: Frame) -> bool:
     """Whether what a key is given is computed from what it was given the last time, by arithmetic or by joining them."""
+    return next(_own_terms(definition, key, frame), None) is not None
+
+
+def _own_terms(definition: Definition, key: str, frame: Frame) -> Iterator[Any]:
+    """The uses of what a key was given the last time in what it is given."""
     flow, value = frame.flow, part_of(definition)
-    if value is None or isinstance(value, (ast.Name, ast.Attribute, ast.Constant)):
-        return False
+    if value is None or isinstance(value, (ast.Attribute, ast.Constant)):
+        return
     for use in flow.uses.get(key, ()):
         reaching = _with_earlier(flow, flow.reaching(use), "augmented")
         again = definition in reaching or ("." in key and any(one.kind == "entry" for one in reaching))
         if again and _is_term_of(use, value, flow):
-            return True
-    return False
+            yield use
 
 
 def _with_earlier(flow: Flow, definitions: Iterable[Definition], kind: str) -> set[Definition]:
@@ -431,9 +434,14 @@ _SUMS = (ast.BinOp, ast.UnaryOp, ast.IfExp, ast.Attribute, ast.Call)
 _TERMS = (*_SUMS, ast.List, ast.Tuple, ast.Dict, ast.Starred, ast.keyword)
 
 
-def _is_term_of(use: Any, value: Any, flow: Any) -> bool:
-    node, joined = use, False
+def _is_term_of(use: Any, value: Any, flow: Flow, joined: bool = False, depth: int = 3) -> bool:
+    """Whether a use goes into a value by arithmetic, or is joined with others in it; also by a name that what it is a part of is given."""
+    node = use
     while node is not value:
+        given = [one for one in flow.given.get(node, ()) if one.kind == "assign" and not one.path]
+        named = (other for one in given if depth for other in flow.uses_of(one))
+        if any(_is_term_of(other, value, flow, joined, depth - 1) for other in named):
+            return True
         node = flow.parents.get(node)
         joined = joined or isinstance(node, (ast.BinOp, ast.Call, ast.Starred, ast.Dict))
         if not isinstance(node, _TERMS) or (isinstance(node, ast.IfExp) and use is node.test):
@@ -556,7 +564,9 @@ def owner_of(
             attributes = (*attributes, (cls, member))
         return Owner("outer", key, at, frame, around, attributes)
     anew = isinstance(name.ctx, ast.Store) and isinstance(at, (ast.Assign, ast.AnnAssign))
-    base = next((found for one in definitions if not anew and (found := _alias(one)) is not None), None)
+    base = next(
+        (found for one in definitions if not anew and (found := _alias(one, frame.flow)) is not None), None
+    )
     if base is not None and base is not container:
         return owner_of(evaluator, base, frame, at, rounds, attributes, depth - 1)
     fresh = [one for one in definitions if not (one.kind == "augmented" or takes_itself_in(one, key, frame))]
@@ -630,13 +640,13 @@ def _unchanged(name: Any, frame: Frame) -> set[Definition]:
     return {one for one in _with_earlier(frame.flow, given, "inplace") if one.kind != "inplace"}
 
 
-def _alias(definition: Definition) -> Any:
+def _alias(definition: Definition, flow: Flow) -> Any:
     """The expression that a name is another name of: `losses = self.losses`, `for meter in meters`."""
     value = definition.value
     if definition.kind == "assign" and not definition.path:
         return value if isinstance(value, (ast.Attribute, ast.Subscript, ast.Name)) else None
     if definition.kind == "loop":
-        value = source_of(definition)[0]
+        value = source_of(definition, flow)[0]
         value = called_on(value, *_PARTS) or value
         return value if isinstance(value, (ast.Attribute, ast.Name)) else None
     return None
