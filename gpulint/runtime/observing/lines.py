@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from types import CodeType, FrameType
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from gpulint.runtime.probes import hooks
 from gpulint.runtime.probes.frames import frame_locals
@@ -39,6 +39,7 @@ _COMPOUND = (*_LOOPS, *_FUNCTIONS, ast.ClassDef, ast.If, ast.With, ast.AsyncWith
 _MONITORING: Any = getattr(sys, "monitoring", None)  # from Python 3.12 on
 _TOOLS = (4, 3)  # numbers that it has for tools without a name
 _JUMPS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+_Spot: TypeAlias = "ast.stmt | ast.ExceptHandler | ast.expr"
 
 
 @dataclass(slots=True, eq=False)
@@ -134,15 +135,13 @@ class LineCounter:
             return compile(source, path, "exec", dont_inherit=True)
         tree = ast.parse(source, path)
         entry = self._wanted.get(os.path.realpath(path), Lines(path, ()))
-        for spot, places in _spots(tree, entry.places, source):
-            index = len(self._lines)
-            self._lines.append(_Line(measured=self._measuring and spot.part is None))
-            for place in places:
-                self._figures[(entry.file, *place)] = self._lines[index]
-            if spot.part is None:
-                _instrument(tree, spot.statement, index)
-            else:
-                _count_part(spot.part, index)
+        counted: dict[int, int] = {}  # id of a node -> index of its line
+        for node, places in _spots(tree, entry.places, source):
+            counted[id(node)] = len(self._lines)
+            line = _Line(measured=self._measuring and not isinstance(node, ast.expr))
+            self._lines.append(line)
+            self._figures.update(((entry.file, *place), line) for place in places)
+        _instrument(tree, counted)
         self._named.enclose(tree, os.path.realpath(path))
         return compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
 
@@ -239,32 +238,16 @@ def _make_hook(counter: LineCounter, action: Callable[[int, FrameType], None]) -
 # -- where to put the calls ----------------------------------------------------------------------------------
 
 
-class _Part(NamedTuple):
-    """An expression, where it stands: in a field of its parent, at a position where that is a list."""
-
-    parent: ast.AST
-    field: str
-    position: int | None
-    expression: ast.expr
-
-
-class _Spot(NamedTuple):
-    """What is counted for a place: a statement, or the part of it that need not run with it."""
-
-    statement: ast.AST
-    part: _Part | None = None
-
-
 def _spots(tree: ast.Module, places: tuple[Place, ...], source: bytes) -> list[tuple[_Spot, list[Place]]]:
-    """What to count for each place (line, column), with its places; places that nothing owns are left out."""
-    found: dict[object, tuple[_Spot, list[Place]]] = {}
+    """What to count for each place (line, column): a statement, or the part of it that need not run with it; with its places.
+    Places that nothing owns are left out."""
+    found: dict[int, tuple[_Spot, list[Place]]] = {}
     nodes = [node for node in ast.walk(tree) if isinstance(node, (ast.stmt, ast.ExceptHandler))]
     parts, rows = list(_optional_parts(tree)), source.splitlines()
     for place in places:
         spot = _spot(nodes, parts, place[0], _byte_column(rows, place))
         if spot is not None:
-            key = (id(spot.statement), id(spot.part and spot.part.expression))
-            found.setdefault(key, (spot, []))[1].append(place)
+            found.setdefault(id(spot), (spot, []))[1].append(place)
     return list(found.values())
 
 
@@ -277,17 +260,14 @@ def _byte_column(rows: list[bytes], place: Place) -> int | None:
     return len(rows[line - 1].decode("utf-8", "replace")[: column - 1].encode())
 
 
-def _spot(nodes: list[Any], parts: list[_Part], line: int, column: int | None) -> _Spot | None:
+def _spot(nodes: Sequence[_Spot], parts: list[ast.expr], line: int, column: int | None) -> _Spot | None:
     around = [node for node in nodes if _first(node) <= line <= (node.end_lineno or node.lineno)]
     if column is not None:
         within = [node for node in around if _holds(node, line, column)]
         if within:
-            optional = (part for part in parts if _holds(part.expression, line, column))
-            part = max(optional, key=lambda part: _inner(part.expression), default=None)
-            return _Spot(max(within, key=_inner), part)
-    if not around:
-        return None
-    return _Spot(min(around, key=lambda node: ((node.end_lineno or 0) - _first(node), -node.lineno)))
+            optional = (part for part in parts if _holds(part, line, column))
+            return max(optional, key=_inner, default=None) or max(within, key=_inner)
+    return min(around, key=lambda node: ((node.end_lineno or 0) - _first(node), -node.lineno), default=None)
 
 
 def _holds(node: Any, line: int, column: int) -> bool:
@@ -310,48 +290,46 @@ _OPTIONAL: dict[type[ast.AST], tuple[str, ...]] = {
 }
 
 
-def _optional_parts(tree: ast.Module) -> Iterator[_Part]:
+def _optional_parts(tree: ast.Module) -> Iterator[ast.expr]:
     """The expressions that need not run when their statements do."""
     for parent in ast.walk(tree):
-        for name in _OPTIONAL.get(type(parent), ()):
-            yield _Part(parent, name, None, getattr(parent, name))
-        for position, value in enumerate(parent.values[1:], 1) if isinstance(parent, ast.BoolOp) else ():
-            yield _Part(parent, "values", position, value)
+        yield from (getattr(parent, name) for name in _OPTIONAL.get(type(parent), ()))
+        if isinstance(parent, ast.BoolOp):
+            yield from parent.values[1:]
 
 
-def _count_part(part: _Part, index: int) -> None:
-    """Put `(enter(index), expression)[1]` where the expression stands."""
-    parent, field, position, _ = part
-    owner = getattr(parent, field)
-    inner: ast.expr = owner if position is None else owner[position]
-    call = ast.Call(ast.Name(_ENTER, ast.Load()), [ast.Constant(index)], [])
-    pair = ast.Subscript(ast.Tuple([call, inner], ast.Load()), ast.Constant(1), ast.Load())
-    ast.copy_location(pair, inner)
-    if position is None:
-        setattr(parent, field, pair)
-    else:
-        owner[position] = pair
-
-
-def _first(node: ast.stmt | ast.ExceptHandler) -> int:
+def _first(node: _Spot) -> int:
     decorators = getattr(node, "decorator_list", [])
     lines: list[int] = [node.lineno, *(decorator.lineno for decorator in decorators)]
     return min(lines)
 
 
-def _instrument(tree: ast.Module, statement: ast.AST, index: int) -> None:
-    """Count where the statement's line runs: a loop's per iteration, a function's per call, any other before
-    it."""
-    if isinstance(statement, (*_LOOPS, *_FUNCTIONS, ast.ExceptHandler)):
-        body = statement.body
-        documented = isinstance(statement, _FUNCTIONS) and ast.get_docstring(statement, clean=False)
-        body.insert(1 if documented else 0, _call(_ENTER, index, statement))
-        return
-    block: list[Any] = next((block for block in _blocks(tree) if statement in block), [])
-    if block and not _must_stay(statement):
-        leave = [] if isinstance(statement, (*_COMPOUND, *_JUMPS)) else [_call(_LEAVE, index, statement)]
-        position = block.index(statement)
-        block[position : position + 1] = [_call(_ENTER, index, statement), statement, *leave]
+def _instrument(tree: ast.Module, counted: dict[int, int]) -> None:
+    """Put calls around these nodes, which are given by their ids, with the index of each."""
+    for parent in list(ast.walk(tree)):
+        for name, value in ast.iter_fields(parent):
+            if isinstance(value, list):
+                value[:] = [new for one in value for new in _with_calls(one, counted.get(id(one)))]
+            elif id(value) in counted:
+                setattr(parent, name, _with_calls(value, counted[id(value)])[0])
+
+
+def _with_calls(node: Any, index: int | None) -> list[Any]:
+    """What stands in a node's place, so that it is counted where it runs: a loop per iteration, a function per call, any other
+    statement before it, and of an expression `(enter(index), expression)[1]`."""
+    if index is None or _must_stay(node):
+        return [node]
+    if isinstance(node, ast.expr):
+        call = ast.Call(ast.Name(_ENTER, ast.Load()), [ast.Constant(index)], [])
+        pair = ast.Subscript(ast.Tuple([call, node], ast.Load()), ast.Constant(1), ast.Load())
+        return [ast.copy_location(pair, node)]
+    enter = _call(_ENTER, index, node)
+    if isinstance(node, (*_LOOPS, *_FUNCTIONS, ast.ExceptHandler)):
+        documented = isinstance(node, _FUNCTIONS) and ast.get_docstring(node, clean=False)
+        node.body.insert(1 if documented else 0, enter)
+        return [node]
+    leave = [] if isinstance(node, (*_COMPOUND, *_JUMPS)) else [_call(_LEAVE, index, node)]
+    return [enter, node, *leave]
 
 
 def _must_stay(statement: ast.AST) -> bool:
@@ -360,14 +338,6 @@ def _must_stay(statement: ast.AST) -> bool:
     if isinstance(statement, ast.ImportFrom):
         return statement.module == "__future__"
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-
-
-def _blocks(tree: ast.AST) -> Iterator[list[ast.stmt]]:
-    for node in ast.walk(tree):
-        for name in ("body", "orelse", "finalbody"):
-            block = getattr(node, name, None)
-            if isinstance(block, list):
-                yield block
 
 
 def _call(name: str, index: int, at: Any) -> ast.stmt:
