@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import io
 import itertools
 import json
 import os
@@ -140,20 +139,9 @@ def _run(harness: Harness, run: Callable[[], None]) -> None:
 
 
 def _watch_main(lines: LineCounter) -> None:
-    """The main script, which a worker runs as `__mp_main__` by its path, is compiled like the modules it imports."""
-
-    def made(plain: Any) -> Any:
-        def run_path(path_name: str, init_globals: Any = None, run_name: str | None = None) -> Any:
-            if not lines.is_wanted(path_name):
-                return plain(path_name, init_globals, run_name)
-            with io.open_code(path_name) as source:
-                code = lines.compile(source.read(), path_name)
-            run_code = runpy._run_module_code  # type: ignore[attr-defined]
-            return run_code(code, init_globals, run_name, pkg_name="", script_name=path_name)
-
-        return run_path
-
-    hooks.wrap(runpy, "run_path", made)
+    """The main script, which a worker runs as `__mp_main__` by its path, is compiled like the modules it imports: what `runpy` calls
+    `compile` then."""
+    vars(runpy)["compile"] = lambda source, path, _: lines.compile(source, path)
 
 
 # -- what is not followed --------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import platform
 from typing import Any
 
@@ -15,17 +14,9 @@ from gpulint.runtime.record.result import INSTEAD, LIMITED
 
 
 def has_cuda() -> bool:
-    """Whether CUDA can be used, asked without initializing it: a process that has may not fork users of
-    CUDA."""
-    previous = os.environ.get("PYTORCH_NVML_BASED_CUDA_CHECK")
-    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
-    try:
-        return torch.cuda.is_available()
-    finally:
-        if previous is None:
-            del os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"]
-        else:
-            os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = previous
+    """Whether CUDA can be used, asked without initializing it, as `torch.cuda.is_available` may: a process that has may not fork
+    users of CUDA."""
+    return torch.cuda.device_count() > 0
 
 
 def make_probe(device: str, frames: Frames) -> Any:

@@ -12,7 +12,6 @@ import json
 import os
 import secrets
 import selectors
-import shutil
 import signal
 import socket
 import subprocess
@@ -181,14 +180,14 @@ class _Listener:
 
     def __init__(self) -> None:
         self.token = secrets.token_hex(16)
-        self._folder: str | None = None
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         if sys.platform == "linux":
             self.address = f"@gpulint-{secrets.token_hex(12)}"
             self.socket.bind("\0" + self.address[1:])
         else:
-            self._folder = tempfile.mkdtemp(prefix="gpulint-")
-            self.address = os.path.join(self._folder, "s")
+            self._folder = tempfile.TemporaryDirectory(prefix="gpulint-", ignore_cleanup_errors=True)
+            self.address = os.path.join(self._folder.name, "s")
             self.socket.bind(self.address)
         self.socket.listen(256)
 
@@ -196,7 +195,7 @@ class _Listener:
         """Be no longer there."""
         self.socket.close()
         if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder.cleanup()
 
 
 @dataclass(eq=False)

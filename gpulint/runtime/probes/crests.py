@@ -7,6 +7,7 @@ what was allocated and freed, and `fold` makes use of that.
 from __future__ import annotations
 
 import bisect
+import itertools
 import sys
 import time
 from collections import defaultdict
@@ -36,15 +37,9 @@ def highest(base: Mapping[int, int], changes: _Changes, least: int = -1) -> Cres
     """The first moment at which most was alive, of those with more than `least`; the one before any change counts too.
 
     `base` is what was alive before, by key; a change adds bytes to a key, or takes them away."""
-    total = best = sum(base.values())
-    reached = 0
-    for position, (_, size) in enumerate(changes, 1):
-        total += size
-        if total > best:
-            best, reached = total, position
-    if best <= least:
-        return None
-    return Crest(best, applied(base, changes[:reached]))
+    totals = list(itertools.accumulate((size for _, size in changes), initial=sum(base.values())))
+    best = max(totals)
+    return Crest(best, applied(base, changes[: totals.index(best)])) if best > least else None
 
 
 def applied(base: Mapping[int, int], changes: Iterable[tuple[int, int]]) -> dict[int, int]:
