@@ -56,7 +56,8 @@ class Stepper:
         self._last_train = -1
         self._last_explicit = -1
         self._forwards = 0
-        self._phase: Hashable | None = None  # what is run again and again without an optimizer step
+        # The evaluation loop under way: what is run again and again without an optimizer step
+        self.phase: Hashable | None = None
         self._phase_mark = -1
         self._other: Hashable | None = None  # what ran last that is not the phase
 
@@ -80,7 +81,7 @@ class Stepper:
     def _step(self, parameters: Hashable, identity: int) -> None:
         if self.boundary == "explicit":
             return
-        self._phase = None
+        self.phase = None
         self.boundary = "optimizer"
         before = self._stepped.get(parameters)
         if before is None:
@@ -101,7 +102,7 @@ class Stepper:
         if self.boundary == "explicit":
             return
         if training and self.has_optimizer:
-            self._phase = None
+            self.phase = None
             if self._stepped and self._candidate is None:
                 self._candidate = self._take()
             elif self._last_train < 0 and not self._stepped:
@@ -127,33 +128,28 @@ class Stepper:
         return not self.has_optimizer or len(self._stepped) >= FEW
 
     @property
-    def phase(self) -> Hashable | None:
-        """The evaluation loop under way: what repeats in it."""
-        return self._phase
-
-    @property
     def loop(self) -> Hashable:
         """What repeats now: the evaluation loop under way, or the training of certain parameters."""
-        return self._phase or next(iter(self._stepped), self.boundary)
+        return self.phase or next(iter(self._stepped), self.boundary)
 
     @property
     def in_phase(self) -> bool:
         """Whether an evaluation loop is under way."""
-        return self._phase is not None
+        return self.phase is not None
 
     def _repeat(self, what: Hashable, boundary: Boundary) -> None:
         if self.boundary == "none" or (self.boundary == "batch" and boundary == "forward"):
             self.boundary = boundary
-        if self._phase is None or (self._phase[0] == "batch" and boundary == "forward"):  # type: ignore[index]
-            self._phase = what
+        if self.phase is None or (self.phase[0] == "batch" and boundary == "forward"):  # type: ignore[index]
+            self.phase = what
             self._phase_mark = self._take()
-        elif self._phase == what:
+        elif self.phase == what:
             mark = self._take()
             previous, self._phase_mark = self._phase_mark, mark
             self._other = None
             self._confirm("eval", previous, mark)
         elif self._other == what:  # twice, without the phase in between: that loop is over, this is another
-            self._phase, self._other = what, None
+            self.phase, self._other = what, None
             self._phase_mark = self._take()
         else:
             self._other = what

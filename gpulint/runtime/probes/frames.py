@@ -12,7 +12,6 @@ from typing import Any
 
 from gpulint.runtime.record.result import Site
 
-NOWHERE = Site("", 0, "")
 _PACKAGE = os.path.abspath(os.path.join(__file__, "..", "..", "..")) + os.sep
 _SITE_DIRECTORIES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
@@ -54,12 +53,11 @@ class Frames:
         self._library = tuple({os.path.realpath(p) + os.sep for p in library} | {p + os.sep for p in library})
         self.foreign: tuple[str, ...] = ()  # torch's own folder, once it is known
         self._user: dict[str, bool] = {}
+        self._interned: dict[tuple[str, int, str], int] = {("", 0, ""): 0}
         self._index: dict[tuple[int, int], int] = {}
-        self._by_site: dict[Site, int] = {NOWHERE: 0}
         self._codes: list[CodeType] = []  # keeps ids in `_index` from being reused
-        self._recorded: dict[tuple[str, int, str], int] = {}
         self._stacked: dict[int, CodeType] = {}  # and those in the numbers of stacks
-        self.sites: list[Site] = [NOWHERE]
+        self.sites: list[Site] = [Site("", 0, "")]
 
     def is_user(self, filename: str) -> bool:
         """Whether a code object's filename belongs to the user."""
@@ -87,14 +85,10 @@ class Frames:
 
     def user_frame(self, frame: FrameType | None) -> FrameType | None:
         """The innermost frame of the user's code, from `frame` outwards."""
-        user = self._user
-        while frame is not None:
-            filename = frame.f_code.co_filename
-            known = user.get(filename)
-            if known or (known is None and self.is_user(filename)):
-                return frame
+        is_user = self.is_user
+        while frame is not None and not is_user(frame.f_code.co_filename):
             frame = frame.f_back
-        return None
+        return frame
 
     def index(self, frame: FrameType | None) -> int:
         """The site index of the innermost user frame from `frame` outwards; 0 where there is none."""
@@ -106,7 +100,8 @@ class Frames:
         index = self._index.get(key)
         if index is None:
             self._codes.append(code)
-            index = self._index[key] = self.intern(site_in(code, frame.f_lineno or 0))
+            site = site_in(code, frame.f_lineno or 0)
+            index = self._index[key] = self.intern(site.file, site.line, site.function)
         return index
 
     def stack(self, frame: FrameType | None) -> int:
@@ -119,24 +114,18 @@ class Frames:
             frame = frame.f_back
         return number
 
-    def intern(self, site: Site) -> int:
-        """The index of a site that came from elsewhere, such as an allocator's recorded stack."""
-        index = self._by_site.get(site)
-        if index is None:
-            index = self._by_site[site] = len(self.sites)
-            self.sites.append(site)
+    def intern(self, file: str, line: int, function: str) -> int:
+        """The index of a site, which may come from elsewhere: an allocator's recorded stack, say."""
+        index = self._interned.setdefault((file, line, function), len(self.sites))
+        if index == len(self.sites):
+            self.sites.append(Site(file, line, function))
         return index
 
     def recorded(self, stack: Iterable[Mapping[str, Any]]) -> int:
-        """The index of the user's line in a stack as the allocator records it; 0 where there is none. Looked up once: most blocks
-        are in every snapshot."""
+        """The index of the user's line in a stack as the allocator records it; 0 where there is none."""
         for frame in stack:
             if self.is_user(frame["filename"]):
-                line = (frame["filename"], frame["line"], frame["name"])
-                index = self._recorded.get(line)
-                if index is None:
-                    index = self._recorded[line] = self.intern(Site(*line))
-                return index
+                return self.intern(frame["filename"], frame["line"], frame["name"])
         return 0
 
     def here(self, depth: int = 1) -> Site:

@@ -55,19 +55,11 @@ class Channel:
         assert connection is not None
 
         def loop() -> None:
-            pending = b""
-            while True:
-                try:
-                    data = connection.recv(4096)
-                except OSError:
-                    data = b""
-                if not data:
-                    if self._socket is connection:
-                        on_lost()
-                    return
-                *words, pending = (pending + data).split(b"\n")
+            with contextlib.suppress(OSError), connection.makefile(encoding="utf-8") as words:
                 for word in words:
-                    on_command(word.decode())
+                    on_command(word.rstrip("\n"))
+            if self._socket is connection:
+                on_lost()
 
         threading.Thread(target=loop, name="gpulint-channel", daemon=True).start()
 
@@ -75,4 +67,4 @@ class Channel:
         """Let go of the socket; a forked process calls this so that it does not speak for its parent."""
         connection, self._socket = self._socket, None
         if connection is not None:
-            connection.close()
+            os.close(connection.detach())  # whoever reads from it
