@@ -157,7 +157,7 @@ class Harness:
         undo = hooks.together(
             hooks.optimizers(self._optimizer_made, self._optimizer_steps, self._optimizer_stepped),
             hooks.skipped_steps(self._optimizer_stepped),
-            hooks.loaders(self._batch, self._pass_ended, self._loading),
+            hooks.loaders(self._batch, self._pass_ended, lambda change: session.probe.load(change)),
             hooks.replays(self._replayed),
             hooks.threads(lambda: session.probe.join()),
             hooks.around(torch.autograd, "backward", begins, self._backward, ended),
@@ -393,10 +393,6 @@ class Harness:
             self._stepper.replay(id(graph))
             self.session.peaking.stepped()
             self._stopping.stop_if_reached()
-
-    def _loading(self, change: int) -> None:
-        if self.session.probe is not None:
-            self.session.probe.load(change)
 
     def _optimizer_made(self, optimizer: Any) -> None:
         self._optimizing = True

@@ -21,10 +21,8 @@ from types import CodeType, ModuleType, TracebackType
 from typing import Any, Literal
 
 from gpulint.runtime.probes import hooks
-from gpulint.runtime.probes.frames import chain_of, site_in
+from gpulint.runtime.probes.frames import Frames, chain_of, site_in
 from gpulint.runtime.record.result import NO_TORCH, End, Site, never_used_gpu, said_steps
-
-_OURS = os.path.abspath(os.path.join(__file__, "..", "..", "..")) + os.sep
 
 
 def prepare(target: str, arguments: list[str], module: bool) -> None:
@@ -72,7 +70,7 @@ def _run_script(target: str, compiler: Callable[[bytes, str], CodeType]) -> None
 
 def is_ours(file: str) -> bool:
     """Whether code from this file is gpulint's, or what starts the program for it."""
-    return file.startswith(_OURS) or file == "<frozen runpy>" or file == runpy.__file__
+    return Frames.is_ours(file) or file == "<frozen runpy>" or file == runpy.__file__
 
 
 def without_ours(trace: TracebackType | None) -> TracebackType | None:

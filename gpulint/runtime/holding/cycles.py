@@ -56,7 +56,7 @@ def _explained(garbage: list[Any], targets: Targets, key_of: Key, frames: Frames
     claimed: set[Hashable] = set()
     found: dict[tuple[Any, ...], Cycle] = {}
     for knot in _knots(edges):
-        keys = {key for number in _below(knot, edges) for key in held.get(number, ())} - claimed
+        keys = {key for number in _below(knot[0], edges, set()) for key in held.get(number, ())} - claimed
         claimed |= keys
         if keys:
             cycle = _told([garbage[number] for number in knot], [targets[key] for key in keys], frames)
@@ -86,52 +86,40 @@ def _storages(garbage: list[Any], targets: Targets, key_of: Key) -> dict[int, li
     return held
 
 
-def _below(knot: list[int], edges: list[list[int]]) -> Iterator[int]:
-    """All that a knot leads to, itself first."""
-    seen = set(knot)
-    pending = list(knot)
-    while pending:
-        number = pending.pop()
-        yield number
-        fresh = [below for below in edges[number] if below not in seen]
+def _below(start: int, edges: list[list[int]], seen: set[int]) -> list[int]:
+    """All that one leads to, itself first, without what is `seen`, which they are then."""
+    found = [start]
+    seen.add(start)
+    for number in found:
+        fresh = dict.fromkeys(below for below in edges[number] if below not in seen)
         seen.update(fresh)
-        pending += fresh
+        found += fresh
+    return found
 
 
 def _knots(edges: list[list[int]]) -> Iterator[list[int]]:
-    """The strongly connected parts that are cycles, those that others lead to first (Tarjan's algorithm, without recursion)."""
-    order: dict[int, int] = {}
-    lowest: dict[int, int] = {}
-    stack: list[int] = []
-    on_stack: set[int] = set()
+    """The strongly connected parts that are cycles, those that others lead to first (Kosaraju's algorithm)."""
+    above: list[list[int]] = [[] for _ in edges]
+    for number, following in enumerate(edges):
+        for below in following:
+            above[below].append(number)
+    left: list[int] = []  # in the order in which a search upwards leaves them
+    seen: set[int] = set()
     for start in range(len(edges)):
-        if start in order:
-            continue
-        work = [(start, iter(edges[start]))]
-        while work:
-            number, following = work[-1]
-            if number not in order:
-                order[number] = lowest[number] = len(order)
-                stack.append(number)
-                on_stack.add(number)
-            for below in following:
-                if below not in order:
-                    work.append((below, iter(edges[below])))
-                    break
-                if below in on_stack:
-                    lowest[number] = min(lowest[number], order[below])
-            else:
-                work.pop()
-                if work:
-                    above = work[-1][0]
-                    lowest[above] = min(lowest[above], lowest[number])
-                if lowest[number] == order[number]:
-                    knot = [stack.pop()]
-                    while knot[-1] != number:
-                        knot.append(stack.pop())
-                    on_stack.difference_update(knot)
-                    if len(knot) > 1 or number in edges[number]:
-                        yield knot
+        stack = [(start, False)]
+        while stack:
+            number, leaves = stack.pop()
+            if leaves:
+                left.append(number)
+            elif number not in seen:
+                seen.add(number)
+                stack += [(number, True), *((one, False) for one in above[number])]
+    done: set[int] = set()
+    for number in reversed(left):
+        if number not in done:
+            knot = _below(number, edges, done)
+            if len(knot) > 1 or number in edges[number]:
+                yield knot
 
 
 # -- in words ------------------------------------------------------------------------------------------------

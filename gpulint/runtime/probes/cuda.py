@@ -168,7 +168,10 @@ class CudaProbe(Probe):
 
     def attribute(self, mark: int) -> None:
         if self._started and (not self._snapshots or self._snapshots[-1][0] != mark):
-            self._snapshots.append((mark, self._timed_snapshot()))
+            begin = time.perf_counter()
+            self._snapshots.append((mark, self._snapshot()))
+            self._last = time.perf_counter() - begin
+            self._spent += self._last
 
     def _in_use(self) -> list[int]:
         """The devices that had memory at an early mark; before the first mark, those that have it now."""
@@ -183,13 +186,6 @@ class CudaProbe(Probe):
         if self._clock is None:
             self._clock, self._spent = now, 0.0
         return self._spent + self._last < ALLOWANCE + BUDGET * (now - self._clock)
-
-    def _timed_snapshot(self) -> _Live:
-        begin = time.perf_counter()
-        live = self._snapshot()
-        self._last = time.perf_counter() - begin
-        self._spent += self._last
-        return live
 
     def _snapshot(self) -> _Live:
         live: _Live = {}

@@ -1,6 +1,6 @@
 """Other texts for some source files, seen by this process as if they stood on the disk. Nothing on the disk is touched.
 
-A folder holds the texts and an `index.json`, which says which text stands for which file. Whoever loads such a file as code gets
+A folder holds an `index.json` with the texts by their files. Whoever loads such a file as code gets
 the text: imports, `runpy`, `__mp_main__` in a spawned worker. Tracebacks, `inspect` and `linecache` show it, under the file's own
 name. What opens the file as data (`open(__file__)`) reads what is on the disk.
 
@@ -44,11 +44,9 @@ def write(
 ) -> dict[str, str]:
     """Fill an empty folder with texts by the path of the file that each stands for. Returns the environment variables with which
     a Python process installs them at its start; a PYTHONPATH of `environment`, or else of this process, is kept."""
-    index: dict[str, str] = {}
-    for number, (path, text) in enumerate(texts.items()):
-        index[os.path.realpath(path)] = f"{number}.txt"
-        with open(os.path.join(folder, f"{number}.txt"), "wb") as out:
-            out.write(text)
+    index = {
+        os.path.realpath(path): text.decode("latin-1") for path, text in texts.items()
+    }  # each byte a letter
     with open(os.path.join(folder, INDEX), "w", encoding="utf-8") as out:
         json.dump(index, out)
     with open(os.path.join(folder, "sitecustomize.py"), "w", encoding="utf-8") as out:
@@ -80,11 +78,7 @@ def install(folder: str) -> None:
     if _MARK in sys.modules:
         return
     with open(os.path.join(folder, INDEX), encoding="utf-8") as index:
-        files = json.load(index)
-    texts = {}
-    for path, name in files.items():
-        with open(os.path.join(folder, name), "rb") as source:
-            texts[path] = source.read()
+        texts = {path: text.encode("latin-1") for path, text in json.load(index).items()}
     overlay = Overlay(texts)
     sys.modules[_MARK] = overlay  # type: ignore[assignment]
     overlay.start()
