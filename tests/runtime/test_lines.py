@@ -58,7 +58,11 @@ def counted(
     """The figures of these lines, or places, of a module, and its variables; a `probe` among them counts."""
     path = tmp_path / "module.py"
     path.write_text(source, encoding="utf-8")
-    places = replace(lines, file=str(path)) if isinstance(lines, Lines) else Lines(str(path), tuple(lines))
+    places = (
+        replace(lines, file=str(path))
+        if isinstance(lines, Lines)
+        else Lines(str(path), tuple((line, 0) for line in lines))
+    )
     counter = LineCounter((places,), lambda value: len(value) if isinstance(value, bytes) else None)
     counter.probe = names.get("probe")
     counter.sampling = counter.probe is not None
@@ -139,7 +143,7 @@ next(stream(), None)
 def test_hits_of_a_place_within_a_line(tmp_path, text, hits):
     at = ONE_LINERS.index(text)
     line, column = ONE_LINERS.count("\n", 0, at) + 1, at - ONE_LINERS.rfind("\n", 0, at)
-    (found,), namespace = counted(tmp_path, Lines("", (line,), (column,)), ONE_LINERS)
+    (found,), namespace = counted(tmp_path, Lines("", ((line, column),)), ONE_LINERS)
     assert (found.hits, found.column) == (hits, column)
     plain: dict = {}
     exec(compile(ONE_LINERS, "module.py", "exec"), plain)
@@ -162,7 +166,7 @@ def test_tracebacks_keep_their_line_numbers(tmp_path):
 
 
 def test_a_file_without_lines_of_interest_is_compiled_as_it_is(tmp_path):
-    counter = LineCounter((Lines("/elsewhere.py", (1,)),), lambda value: None)
+    counter = LineCounter((Lines("/elsewhere.py", ((1, 0),)),), lambda value: None)
     code = counter.compile(b"x = 1\n", str(tmp_path / "a.py"))
     assert code.co_names == ("x",)
 
@@ -200,7 +204,8 @@ def test_figures_of_a_line(tmp_path):
 def test_instrumented_trees_are_complete(tmp_path):
     """Every node has a position, or the compiler would refuse it: the source of this very file, all lines."""
     source = Path(__file__).read_bytes()
-    counter = LineCounter((Lines(__file__, tuple(range(1, source.count(b"\n") + 1))),), lambda value: None)
+    places = tuple((line, 0) for line in range(1, source.count(b"\n") + 1))
+    counter = LineCounter((Lines(__file__, places),), lambda value: None)
     assert counter.compile(source, __file__).co_filename == __file__
     assert ast.parse(source)
 

@@ -682,6 +682,6 @@ def test_missing_fields_take_their_default_and_unknown_ones_are_ignored():
 
 def test_lines_are_joined_by_file():
     assert join_lines([("b", 2), ("a", 3), ("b", 1), ("b", 2)]) == (
-        Lines("a", (3,), (0,)),
-        Lines("b", (1, 2), (0, 0)),
+        Lines("a", ((3, 0),)),
+        Lines("b", ((1, 0), (2, 0))),
     )

@@ -6,12 +6,13 @@ import functools
 import os
 import statistics
 from collections.abc import Callable, Container, Hashable, Iterable, Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from gpulint.findings import Finding
 from gpulint.runtime.parent import source
 from gpulint.runtime.record import result
+from gpulint.runtime.record.records import Record
 
 CLEARING = ("gc.collect", "torch.cuda.empty_cache")
 DEPTH = 3  # calls from a finding's line to the function that fills a holder
@@ -27,7 +28,8 @@ def real(path: str) -> str:
     return os.path.realpath(path)
 
 
-class Share(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Share(Record):
     """What a set of holders and birth sites grows by: bytes per step in each place, autograd nodes per
     step. Where all of it is regular in larger windows alone, `window` is their name and `each` what one leaves on the device."""
 

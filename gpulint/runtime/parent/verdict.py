@@ -58,26 +58,20 @@ class Verdict(Judgement):
         return in_words(self.doubts, " without a run")
 
 
-@dataclass(frozen=True, slots=True)
-class Unpredicted(Record):
-    """Growth that no finding explains: by holder, or by birth site where no holder was found. `device`, `host` and `nodes` are by
-    step; where it is regular in larger windows alone, `window` is their name and `each` what one leaves on the device."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unpredicted(Share):
+    """Growth that no finding explains: by holder, or by birth site where no holder was found."""
 
     text: str
     file: str
     line: int
-    device: float
-    host: float
-    nodes: float
     born: tuple[Site, ...] = ()
     ranks: tuple[int, ...] = ()
-    window: str = ""
-    each: float = 0.0
 
     @property
     def rate(self) -> str:
         """`1.0 MiB an evaluation`: what stays on the device."""
-        return rate(Share(self.device, self.host, self.nodes, self.window, self.each))
+        return rate(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,7 +329,7 @@ def _left(holder: Holder, share: Share, one: Evidence) -> Unpredicted:
     # Autograd nodes cost host memory; how much is known only where the whole heap is seen to grow.
     host = one.heap_slope(one.kind_of(holder)) if share.nodes else None
     born = tuple(held.site for held in holder.births)[:5]
-    grows = share._replace(host=max(share.host, host or 0.0))
+    grows = replace(share, host=max(share.host, host or 0.0))
     file = real(holder.file) if holder.file else ""
     return _grown(one.text_of(holder), file, holder.line, grows, born, one)
 
@@ -343,7 +337,8 @@ def _left(holder: Holder, share: Share, one: Evidence) -> Unpredicted:
 def _grown(
     text: str, file: str, line: int, grows: Share, born: tuple[Site, ...], one: Evidence
 ) -> Unpredicted:
-    return Unpredicted(text, file, line, **grows._asdict(), born=born, ranks=(one.rank.rank,))
+    ranks = (one.rank.rank,)
+    return Unpredicted(**grows.to_json(), text=text, file=file, line=line, born=born, ranks=ranks)
 
 
 def _sites_left(findings: Sequence[Finding], one: Evidence) -> list[tuple[_What, Unpredicted]]:

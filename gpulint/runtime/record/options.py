@@ -17,13 +17,7 @@ class Lines(Record):
     """Places of interest in one file, absolute path: lines, each with its column from 1, or 0 for the whole line."""
 
     file: str
-    lines: tuple[int, ...]
-    columns: tuple[int, ...] = ()
-
-    @property
-    def places(self) -> tuple[tuple[int, int], ...]:
-        """(line, column) pairs."""
-        return tuple(zip(self.lines, self.columns or (0,) * len(self.lines), strict=True))
+    places: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +81,4 @@ def join_lines(places: Iterable[tuple[str, int] | tuple[str, int, int]]) -> tupl
     grouped: dict[str, set[tuple[int, int]]] = {}
     for file, line, *column in places:
         grouped.setdefault(file, set()).add((line, column[0] if column else 0))
-    return tuple(
-        Lines(file, *(tuple(part) for part in zip(*sorted(found), strict=True)))
-        for file, found in sorted(grouped.items())
-    )
+    return tuple(Lines(file, tuple(sorted(found))) for file, found in sorted(grouped.items()))
