@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import weakref
 from collections import Counter
 from collections.abc import Callable
@@ -79,10 +78,7 @@ class Steps:
         heap = self._memory.heap()
         if heap is not None and session.probe is not None:
             heap -= session.probe.raw_bytes()
-        sequence = 0
-        if session.torch is not None:
-            with contextlib.suppress(AttributeError):
-                sequence = session.torch._C._autograd._get_sequence_nr()
+        sequence = 0 if session.torch is None else session.torch._C._autograd._get_sequence_nr()
         now = session.clock() - self._begin
         session.marks.append(Mark(now, figures, self._memory.rss(), heap, sequence, parts))
         return number

@@ -103,7 +103,7 @@ class Forwards:
         self._inputs: dict[tuple[str, bool, int, int], Counter[int]] = {}
         self._state = _State()
         self._cells: dict[tuple[int, str, bool, bool], _Cell] = {}
-        self._sequence: Callable[[], int] = getattr(torch._C._autograd, "_get_sequence_nr", int)
+        self._sequence: Callable[[], int] = torch._C._autograd._get_sequence_nr
         self._original: Any = None
         self._undo: hooks.Undo = lambda: None
 

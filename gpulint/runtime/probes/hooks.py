@@ -31,26 +31,27 @@ def wrap(owner: Any, name: str, made: Callable[[Any], Any]) -> Undo:
     return undo
 
 
+def _nothing(*_: Any, **__: Any) -> None:
+    """Is asked for."""
+
+
 def around(
     owner: Any,
     name: str,
-    before: Callable[..., object] | None = None,
-    after: Callable[..., object] | None = None,
-    ended: Callable[[], None] | None = None,
+    before: Callable[..., object] = _nothing,
+    after: Callable[..., object] = _nothing,
+    ended: Callable[[], None] = _nothing,
 ) -> Undo:
     """Call `before` with what a function is called with, `ended` however it ended, and `after` with what it gave and was called with."""
 
     def made(original: Any) -> Any:
         def called(*args: Any, **kwargs: Any) -> Any:
-            if before is not None:
-                before(*args, **kwargs)
+            before(*args, **kwargs)
             try:
                 found = original(*args, **kwargs)
             finally:
-                if ended is not None:
-                    ended()
-            if after is not None:
-                after(found, *args, **kwargs)
+                ended()
+            after(found, *args, **kwargs)
             return found
 
         return called
