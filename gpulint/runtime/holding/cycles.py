@@ -119,7 +119,7 @@ def _knots(edges: list[list[int]]) -> Iterator[list[int]]:
         if number not in done:
             knot = _below(number, edges, done)
             if len(knot) > 1 or number in edges[number]:
-                yield knot
+                yield knot[::-1]  # what leads back is far from where it begins
 
 
 # -- in words ------------------------------------------------------------------------------------------------
