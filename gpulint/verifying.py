@@ -154,7 +154,7 @@ def lines_of(findings: Sequence[Finding]) -> list[tuple[str, int, int]]:
     for finding in findings:
         if finding.runtime_claim.kind == "late":
             loop = source.around(finding.filename, finding.line)
-            lines += [(finding.filename, line, 0) for line in (loop.lines if loop is not None else ())]
+            lines += [(finding.filename, statement.lineno, 0) for statement in loop]
     return lines
 
 

@@ -164,7 +164,7 @@ def seen_text(window: result.WindowFigures) -> tuple[str, str]:
 
 def _phase(rank: int, kind: result.StepKind, samples: Sequence[result.Sample]) -> Phase:
     loops = _loops(samples)
-    moved = (_movement(figure, kind, loops) for figure in SHOWN)
+    moved = (_movement(figure, loops) for figure in SHOWN)
     sampled = sum(map(len, loops))
     figures = tuple(one for one in moved if one is not None)
     return Phase(rank, kind, len(samples), len(samples) - sampled, sampled, len(loops), figures)
@@ -176,30 +176,26 @@ def _loops(samples: Sequence[result.Sample]) -> list[list[result.Sample]]:
     return [list(loop) for sampled, loop in runs if sampled]
 
 
-def _movement(
-    figure: result.Figure, kind: result.StepKind, loops: Sequence[Sequence[result.Sample]]
-) -> Movement | None:
+def _movement(figure: result.Figure, loops: Sequence[Sequence[result.Sample]]) -> Movement | None:
     series = [[value for s in loop if (value := getattr(s, figure)) is not None] for loop in loops]
     values = [value for one in series for value in one]
     if len(values) < 2:
         return None
     ends = (values[0], values[-1], min(values), max(values))
-    whole = _trend(figure, kind, values)
     long = [one for one in series if len(one) >= FEWEST]
     if len(series) > 1 and long:
-        within = [_trend(figure, kind, one) for one in long]
+        within = [_trend(one) for one in long]
         rising = [slope for status, slope in within if status == "growing"]
         if 2 * len(rising) >= len(within):
             return Movement(figure, "growing", *ends, statistics.median(rising), within=True)
-    return Movement(figure, whole[0], *ends, whole[1])
+    status, slope = _trend(values)
+    return Movement(figure, status, *ends, slope)
 
 
-def _trend(
-    figure: result.Figure, kind: result.StepKind, values: Sequence[int]
-) -> tuple[result.TrendStatus, float]:
+def _trend(values: Sequence[int]) -> tuple[result.TrendStatus, float]:
     stride = -(-len(values) // MOST_POINTS)
-    one = drifts.trend(figure, kind, values[::stride])
-    return one.status, one.slope / stride
+    status, slope = drifts.moved(values[::stride])
+    return status, slope / stride
 
 
 def movement_text(moved: Movement) -> str:

@@ -210,10 +210,10 @@ def _late(case: Case) -> Judgement:
     file, line, name = case.finding.filename, case.finding.line, case.finding.subject
     held = (case.figures.tensors or {}).get(name)
     loop = source.around(file, line)
-    if held is None or loop is None:
+    if held is None or not loop:
         return inconclusive("the size of the value was not measured")
     idle = source.idle_lines(loop, name, line)
-    watched = {one: case.evidence.line(file, one) for one in loop.lines}
+    watched = {one.lineno: case.evidence.line(file, one.lineno) for one in loop}
     levels = {one: figures.level or 0 if figures is not None else 0 for one, figures in watched.items()}
     top_idle = max((levels[one] for one in idle), default=0)
     top_used = max((level for one, level in levels.items() if one not in idle), default=0)

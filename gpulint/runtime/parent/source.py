@@ -6,23 +6,15 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from gpulint.runtime.record.options import Named
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
-
-
-@dataclass(frozen=True, slots=True)
-class Loop:
-    """The first lines of the simple statements in a loop's body, in order, and which names each one binds."""
-
-    lines: tuple[int, ...]
-    binds: tuple[frozenset[str], ...]
 
 
 def tree_of(file: str) -> ast.Module | None:
@@ -49,8 +41,9 @@ def _nodes(file: str) -> Iterator[ast.AST]:
 
 
 @functools.lru_cache(maxsize=1024)
-def around(file: str, line: int) -> Loop | None:
-    """The innermost loop whose body holds the line; None where there is none or the file cannot be read."""
+def around(file: str, line: int) -> tuple[ast.stmt, ...]:
+    """The simple statements, in order, of the innermost loop whose body holds the line; none where there is none or the file cannot
+    be read."""
     holding = [
         node
         for node in _nodes(file)
@@ -58,11 +51,8 @@ def around(file: str, line: int) -> Loop | None:
         and node.body
         and node.body[0].lineno <= line <= (node.body[-1].end_lineno or 0)
     ]
-    if not holding:
-        return None
-    innermost = max(holding, key=lambda node: node.lineno)
-    statements = [s for part in innermost.body for s in _simple(part)]
-    return Loop(tuple(s.lineno for s in statements), tuple(frozenset(_bound(s)) for s in statements))
+    innermost = max(holding, key=lambda node: node.lineno, default=None)
+    return tuple(s for part in innermost.body for s in _simple(part)) if innermost is not None else ()
 
 
 def _simple(node: ast.stmt) -> list[ast.stmt]:
@@ -77,20 +67,19 @@ def _simple(node: ast.stmt) -> list[ast.stmt]:
     return [simple for child in inner for simple in _simple(child)]
 
 
-def _bound(node: ast.stmt) -> list[str]:
-    return [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+def _binds(node: ast.stmt, name: str) -> bool:
+    names = (n for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    return any(one.id == name for one in names)
 
 
-def idle_lines(loop: Loop, name: str, last_use: int) -> tuple[int, ...]:
+def idle_lines(loop: Sequence[ast.stmt], name: str, last_use: int) -> tuple[int, ...]:
     """The lines at which `name` is alive and no longer used: after its last use, round to where it is bound
     anew."""
-    later = [line for line in loop.lines if line > last_use]
+    later = [one.lineno for one in loop if one.lineno > last_use]
     wrapped: list[int] = []
-    for line, binds in zip(loop.lines, loop.binds, strict=True):
-        if line >= last_use:
-            break
-        wrapped.append(line)
-        if name in binds:
+    for one in itertools.takewhile(lambda one: one.lineno < last_use, loop):
+        wrapped.append(one.lineno)
+        if _binds(one, name):
             break
     return (*later, *wrapped)
 

@@ -127,11 +127,10 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
         if self.crests is None:
             return {}
         self.crests.fold()
-        found: dict[Stretch, tuple[int, dict[int, int]]] = {}
-        for stretch, crest in self.crests.best.items():
-            sites = by_site((size, code // 4) for code, size in crest.parts.items())
-            found[stretch] = (crest.allocated, sites)
-        return found
+        return {
+            stretch: (crest.allocated, by_site((size, code // 4) for code, size in crest.parts.items()))
+            for stretch, crest in self.crests.best.items()
+        }
 
     def alive(self) -> dict[Hashable, Block]:
         return {cdata: block for cdata, block in self.born(-1).items() if block.place == "device"}
@@ -208,12 +207,8 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
 
     def _born(self, storage: Any, site: int, place: int, size: int) -> None:
         ref = _Ref(storage, self._died)
-        ref.cdata, ref.code, ref.epoch, ref.size = (
-            storage._cdata,
-            site * 4 + place,
-            len(self._series) - 1,
-            size,
-        )
+        ref.cdata, ref.code = storage._cdata, site * 4 + place
+        ref.epoch, ref.size = len(self._series) - 1, size
         self._table[ref.cdata] = ref
         self._change(ref.code, size)
 

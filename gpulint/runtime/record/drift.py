@@ -405,14 +405,18 @@ def _when_full(holder: result.Holder) -> int:
 def trend(figure: result.Figure, kind: result.StepKind, values: Sequence[int]) -> result.Trend:
     """The slope of one figure over a window, with a cautious status: growing only if most pairs of points
     rise."""
-    slope, steadiness = theil_sen(values), rising(values)
-    status: result.TrendStatus = "flat"
-    if len(values) < 5:
-        status = "unknown"
-    elif abs(slope) >= 1 and abs(steadiness) >= 0.6:
-        status = "growing" if slope > 0 else "shrinking"
     first, last = (values[0], values[-1]) if values else (0, 0)
-    return result.Trend(figure, kind, status, slope, first, last, len(values))
+    return result.Trend(figure, kind, *moved(values), first, last, len(values))
+
+
+def moved(values: Sequence[int]) -> tuple[result.TrendStatus, float]:
+    """How a figure moved, and its slope."""
+    slope, steadiness = theil_sen(values), rising(values)
+    if len(values) < 5:
+        return "unknown", slope
+    if abs(slope) >= 1 and abs(steadiness) >= 0.6:
+        return "growing" if slope > 0 else "shrinking", slope
+    return "flat", slope
 
 
 def trends(kind: result.StepKind, samples: Sequence[result.Sample]) -> list[result.Trend]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import types
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from enum import Enum
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -37,8 +37,8 @@ def _decode(hint: Any, value: Any) -> Any:
         return tuple(_decode(arguments[0], item) for item in value)
     if origin is dict:
         return {key: _decode(arguments[1], item) for key, item in value.items()}
-    if is_dataclass(hint):
-        return _decode_record(hint, value)
+    if issubclass(hint, Record):
+        return hint.from_json(value)
     if issubclass(hint, Enum):
         return hint(value)
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
@@ -51,19 +51,6 @@ def _decode(hint: Any, value: Any) -> Any:
 @functools.cache
 def _hints(record: Any) -> dict[str, Any]:
     return get_type_hints(record)
-
-
-def _decode_record(record: Any, data: Any) -> Any:
-    if not isinstance(data, dict):
-        raise TypeError(f"expected an object for {record.__name__}, got {type(data).__name__}")
-    hints = _hints(record)
-    return record(
-        **{
-            field.name: _decode(hints[field.name], data[field.name])
-            for field in fields(record)
-            if field.name in data
-        }
-    )
 
 
 class Record:
@@ -80,5 +67,6 @@ class Record:
 
         Raises TypeError or ValueError where the data has another form.
         """
-        record: T = _decode_record(cls, data)
-        return record
+        if not isinstance(data, dict):
+            raise TypeError(f"expected an object for {cls.__name__}, got {type(data).__name__}")
+        return cls(**{name: _decode(hint, data[name]) for name, hint in _hints(cls).items() if name in data})  # type: ignore[arg-type]
