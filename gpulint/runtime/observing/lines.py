@@ -18,7 +18,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import Any, TypeAlias
 
@@ -31,7 +31,6 @@ Place = tuple[int, int]  # line, column; column 0 is the whole line
 
 FEWEST_HITS = 5  # sampled runs of a line after which more of them are not waited for
 EARLY_HITS = 3  # of those before sampling begins, in which the program is set up
-_MEMORY = ("growth", "peak", "tensors", "level", "early", "left")  # what a line's figures say of it
 _ENTER, _LEAVE, _CALL = "__gpulint_enter__", "__gpulint_leave__", "__gpulint_call__"
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -55,12 +54,12 @@ class _Line:
     sampled: int = 0
     taken: int = 0
     seconds: float = 0.0
-    early: int | None = None
-    left: int | None = None
-    growth: int | None = None
-    peak: int | None = None
-    tensors: dict[str, int] | None = None
-    level: int | None = None
+    # What `LineFigures` says of memory, by its names: as far as it is known
+    memory: dict[str, Any] = field(default_factory=dict)
+
+    def rise(self, **sizes: int) -> None:
+        """Figures of which the highest counts."""
+        self.memory.update((name, max(size, self.memory.get(name, size))) for name, size in sizes.items())
 
 
 class LineCounter:
@@ -176,9 +175,10 @@ class LineCounter:
         found = []
         for file, line, column in self._order:
             one = self._figures.get((file, line, column)) or _Line()
-            figures = LineFigures(file, line, one.hits, one.sampled, one.seconds if one.taken else None)
-            memory = {name: getattr(one, name) for name in _MEMORY}
-            found.append(replace(figures, column=column, judged_hits=one.judged, **memory))
+            seconds, memory = one.seconds if one.taken else None, {**one.memory, "column": column}
+            found.append(
+                LineFigures(file, line, one.hits, one.sampled, seconds, judged_hits=one.judged, **memory)
+            )
         return found
 
     def _enter(self, index: int, frame: FrameType) -> None:
@@ -193,10 +193,10 @@ class LineCounter:
         if not one.marks or one.marks[-1] != self.mark:
             one.marks.append(self.mark)
         if one.measured and one.taken < MEASURED_HITS and self.probe is not None:
-            if one.tensors is None:
-                one.tensors = self._locals(frame)
+            if "tensors" not in one.memory:
+                one.memory["tensors"] = self._locals(frame)
             now = self.probe.begin_peak("line")
-            one.level = _most(one.level, now)
+            one.rise(level=now)
             self._inside[(id(frame), index)] = (now, time.perf_counter())
 
     def _leave(self, index: int, frame: FrameType) -> None:
@@ -207,23 +207,16 @@ class LineCounter:
         before, clock = begin
         top = self.probe.peak("line")
         if clock is None:
-            if one.early is None or top - before > one.early:
-                one.early, one.left = top - before, self.probe.allocated() - before
+            if top - before > one.memory.get("early", -1):
+                one.memory.update(early=top - before, left=self.probe.allocated() - before)
             return
         one.taken += 1
         one.seconds += time.perf_counter() - clock
-        growth, peak = self.probe.allocated() - before, top - before
-        one.level = _most(one.level, top)
-        one.growth = _most(one.growth, growth)
-        one.peak = _most(one.peak, peak)
+        one.rise(level=top, growth=self.probe.allocated() - before, peak=top - before)
 
     def _locals(self, frame: FrameType) -> dict[str, int]:
         sizes = ((name, self._tensor_bytes(value)) for name, value in frame_locals(frame).items())
         return {name: size for name, size in sizes if size is not None}
-
-
-def _most(known: int | None, now: int) -> int:
-    return now if known is None else max(known, now)
 
 
 def _make_hook(counter: LineCounter, action: Callable[[int, FrameType], None]) -> Callable[[int], None]:

@@ -20,7 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 from gpulint.runtime.parent import processes, source
 from gpulint.runtime.parent.processes import Tail
@@ -132,10 +132,9 @@ class Run(Options):
         if step is None and not units:
             return self
         files = self.files()
-        wanted: list[tuple[str, Literal["step", "unit"]]] = [(name, "unit") for name in units]
-        if step is not None:
-            wanted.append((step, "step"))
-        return replace(self, named=tuple(source.function_named(files, name, kind) for name, kind in wanted))
+        named = [source.function_named(files, name, "unit") for name in units]
+        named += [source.function_named(files, step, "step")] if step is not None else []
+        return replace(self, named=tuple(named))
 
     def options(self) -> Options:
         """What the child is told."""

@@ -96,15 +96,10 @@ class Overlay:
 
     def __init__(self, texts: Mapping[str, bytes]) -> None:
         self._texts = dict(texts)
-        self._known: dict[str, bytes | None] = {}
 
     def text_of(self, path: Any) -> bytes | None:
         """The text that stands for a file; None for any other."""
-        if not isinstance(path, str):
-            return None
-        if path not in self._known:
-            self._known[path] = self._texts.get(os.path.realpath(path))
-        return self._known[path]
+        return self._texts.get(os.path.realpath(path)) if isinstance(path, str) else None
 
     def start(self) -> None:
         """Put everything in place, for good: the process is there for one run."""
