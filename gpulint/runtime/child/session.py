@@ -217,9 +217,7 @@ def assemble(session: Session, end: End, notes: Iterable[str]) -> RankResult:
 
 def _largest(cycles: list[Cycle]) -> tuple[Cycle, ...]:
     """Each kind of cycle once, as the look saw it that found most."""
-    found: dict[tuple[str, ...], Cycle] = {}
-    for one in sorted(cycles, key=lambda cycle: cycle.bytes):
-        found[(*one.chain, one.cut)] = one
+    found = {(*one.chain, one.cut): one for one in sorted(cycles, key=lambda cycle: cycle.bytes)}
     return tuple(sorted(found.values(), key=lambda cycle: -cycle.bytes))
 
 

@@ -79,11 +79,9 @@ def describe(path: list[Any], sizes: Set[int] = frozenset()) -> Holder:
         bound = _MAXLEN.__get__(holding)
     elif plain.is_one(holding, list) and list.__len__(holding) and list.__getitem__(holding, -1) is None:
         bound = list.__len__(holding)  # slots that are filled one after the other, and then anew
-    lines: tuple[int, ...] = ()
-    if state.base and state.file:
-        lines = storing_lines(state.file, state.base, state.attribute, state.first_line)
-        if not lines and state.first_line:
-            lines = storing_lines(state.file, state.base, state.attribute)
+    starts = (state.first_line, 0) if state.base and state.file else ()
+    stored = (storing_lines(state.file, state.base, state.attribute, start) for start in starts)
+    lines = next(filter(None, stored), ())
     length = int(_LRU.cache_info(holding).currsize) if type(holding) is _LRU else plain.length_of(holding)
     if plain.is_one(holding, torch.Tensor):
         length = next(iter(torch.Tensor.size(holding)), None)

@@ -139,13 +139,10 @@ def told_windows(rank: result.RankResult) -> tuple[result.WindowFigures, ...]:
     """Of each kind of window those that were seen most often, the largest first: all that something grows from one to the next of,
     and besides them rounds of loops, evaluations and what the user has named."""
     growing = {leak.window for leak in rank.leaks()}
-    found: dict[str, result.WindowFigures] = {}
-    for window in rank.windows:
-        known = found.get(window.name)
-        is_wanted = window.name in growing if window.name.startswith(_CALLS) else True
-        if is_wanted and (known is None or (window.judged, window.seen) > (known.judged, known.seen)):
-            found[window.name] = window
-    return tuple(sorted(found.values(), key=lambda w: (len(w.seconds), w.name)))
+    by_count = sorted(rank.windows, key=lambda w: (w.judged, w.seen), reverse=True)
+    found = {window.name: window for window in reversed(by_count)}.values()
+    wanted = (w for w in found if w.name in growing or not w.name.startswith(_CALLS))
+    return tuple(sorted(wanted, key=lambda w: (len(w.seconds), w.name)))
 
 
 def seen_text(window: result.WindowFigures) -> tuple[str, str]:

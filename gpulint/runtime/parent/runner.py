@@ -413,11 +413,8 @@ class _Follower:
 
     def _progress_so_far(self) -> str:
         samples = max((c.samples for c in self._connections), key=len, default=[])
-        return (
-            f" after {measured.said_steps(measured.count_steps(samples))}"
-            if samples
-            else " before the first step"
-        )
+        counts = measured.count_steps(samples)
+        return f" after {measured.said_steps(counts)}" if samples else " before the first step"
 
     def _died(self, code: int, silent: list[_Connection]) -> measured.End:
         """The process ended without a report."""

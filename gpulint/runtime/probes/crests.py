@@ -213,7 +213,5 @@ class CudaCrests:
         return self._backwards[position][1] if position >= 0 else 0
 
     def _stretch_at(self, moment: float) -> Stretch:
-        for begun, stretch in reversed(self._begun):
-            if begun <= moment:
-                return stretch
-        return self._begun[0][1]
+        stretches = (stretch for begun, stretch in reversed(self._begun) if begun <= moment)
+        return next(stretches, self._begun[0][1])
