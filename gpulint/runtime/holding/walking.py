@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import itertools
 import math
 import sys
+import traceback
 import types
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -310,12 +312,9 @@ def _on_stacks(
     """The frames on the stacks of all threads, and on those that `extra` are on top of, whose files are `wanted`."""
     found: list[types.FrameType] = []
     stacks = [sys._getframe(), *sys._current_frames().values(), *extra]
-    for frame in stacks:
-        current: types.FrameType | None = frame
-        while current is not None:
-            if current not in found and wanted(current.f_code.co_filename):
-                found.append(current)
-            current = current.f_back
+    for frame, _ in itertools.chain.from_iterable(map(traceback.walk_stack, stacks)):
+        if frame not in found and wanted(frame.f_code.co_filename):
+            found.append(frame)
     del stacks, frame  # they hold this function's own frame: a cycle, which would keep all the others
     return found
 

@@ -286,12 +286,8 @@ def _imports(file: str, roots: Sequence[str]) -> Iterator[str]:
                 yield from _resolve(alias.name.split("."), roots)
         elif isinstance(node, ast.ImportFrom):
             parts = node.module.split(".") if node.module else []
-            places: Sequence[str] = roots
-            if node.level:
-                folder = os.path.dirname(file)
-                for _ in range(node.level - 1):
-                    folder = os.path.dirname(folder)
-                places = [folder]
+            above = os.path.normpath(os.path.join(file, *[os.pardir] * node.level))
+            places = [above] if node.level else roots
             yield from _resolve(parts, places)
             for alias in node.names:
                 yield from _resolve([*parts, alias.name], places)

@@ -290,15 +290,14 @@ def less_set_up(
         held = once.get((drift.site, drift.place))
         if held is None or drift.status != "leak" or drift.enlarged or drift.events < 2:
             left.append(drift)
-            continue
-        total, number = max(0, drift.total - held.bytes), drift.count - held.count
-        if not total:
+        elif drift.total <= held.bytes:
             reason = "was set up once, by no tensor of the script's"
             left.append(replace(drift, status="occasional", reason=reason))
-            continue
-        part = total / drift.total
-        size, slope = drift.bytes_per_step * part, None if drift.slope is None else drift.slope * part
-        left.append(replace(drift, total=total, count=number, bytes_per_step=size, slope=slope))
+        else:
+            total, number = drift.total - held.bytes, drift.count - held.count
+            part = total / drift.total
+            size, slope = drift.bytes_per_step * part, None if drift.slope is None else drift.slope * part
+            left.append(replace(drift, total=total, count=number, bytes_per_step=size, slope=slope))
     kept = []
     for holder in holders:
         births = tuple(held for held in holder.births if once.get((held.site, holder.place)) is not held)
