@@ -141,7 +141,7 @@ def _run(harness: Harness, run: Callable[[], None]) -> None:
 def _watch_main(lines: LineCounter) -> None:
     """The main script, which a worker runs as `__mp_main__` by its path, is compiled like the modules it imports: what `runpy` calls
     `compile` then."""
-    vars(runpy)["compile"] = lambda source, path, _: lines.compile(source, path)
+    vars(runpy)["compile"] = lambda source, path, *_: lines.compile(source, path)
 
 
 # -- what is not followed --------------------------------------------------------------------------------------
