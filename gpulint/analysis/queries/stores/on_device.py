@@ -225,8 +225,8 @@ def is_only_last_read(evaluator: Evaluator, store: Store) -> bool:
     function, key, flow = store.frame.function, key_of(store.container) or "", store.frame.flow
     if any(key in one.words for one in function.file.functions if one.parent is function):
         return False
-    reads = (one for one in flow.uses.get(key, ()) if one is not store.container)
-    return all(_is_last_or_number(evaluator, one, store.frame) for one in reads)
+    reads = [one for one in flow.uses.get(key, ()) if one is not store.container]
+    return bool(reads) and all(_is_last_or_number(evaluator, one, store.frame) for one in reads)
 
 
 def _is_last_or_number(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
