@@ -68,7 +68,7 @@ FLOORS: dict[str, set[str]] = {
     "gpulint.operator": of_ours("allocator memory atomic units") | below(RUNTIME, "record parent"),
     "gpulint.forecasting": of_ours("allocator marks units")
     | below(RUNTIME, "record parent child observing probes"),
-    "gpulint.codemods": of_ours("source config atomic memory"),
+    "gpulint.codemods": of_ours("source config atomic memory fix rule"),
     REPORTS: of_ours("source config findings rule units version"),
     f"{REPORTS}.lint": {REPORTS} | of_ours("source lint findings rule version"),
     f"{REPORTS}.verify": {REPORTS} | of_ours("source config units version") | below(RUNTIME, "record parent"),

@@ -1,21 +1,21 @@
 """Putting the memory kit into existing training scripts: `gpulint codemod NAME PATHS`.
 
-Each codemod is a function from a module to a module that keeps the rest of the text as it is and changes nothing
-the second time.
+Each codemod is a function from a module to changes of its nodes, as the rules' repairs have them: none the second time.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from gpulint.atomic import write_atomic
 from gpulint.config import ConfigResolver
+from gpulint.rule import AddImport, Change, Repair
 from gpulint.source.discovery import discover
-from gpulint.source.edits import unified_diff
+from gpulint.source.edits import rewritten, unified_diff
 from gpulint.source.files import FileError, read_source
 from gpulint.source.syntax import flaw
 
@@ -45,22 +45,29 @@ def transform(name: str, text: str) -> str:
     """
     import libcst as cst
 
+    from gpulint.codemods.kit import KIT, kit_name
+    from gpulint.fix.fixing import render
+    from gpulint.source.positions import Spans
+
     wrong = flaw(text)
     if wrong is not None and wrong.too_deep:
         raise RecursionError(f"line {wrong.line}: {wrong.message}")
     module = cst.parse_module(text)
-    made = _codemod(name)(module)
-    if made is module:  # libcst leaves out the blanks of a file without statements
+    changes = list(_codemod(name)(module))
+    if not changes:
         return text
-    lost = text.endswith("\r") and not made.code.endswith("\r")  # which libcst takes for no end of a line
-    return made.code + "\r" if lost else made.code
+    called, imported = kit_name(module)
+    if imported is None:
+        changes.insert(0, AddImport(KIT, "memory", None if called == "memory" else called))
+    fix = render(module, Spans(module, text), Repair("safe", "", tuple(changes)))
+    return rewritten(text, fix.edits) if fix is not None else text
 
 
-def _codemod(name: str) -> Callable[[cst.Module], cst.Module]:
+def _codemod(name: str) -> Callable[[cst.Module], Iterator[Change]]:
     if name not in NAMES:
         raise ValueError(f"there is no codemod {name!r}; there are {', '.join(NAMES)}")
     module = import_module(f"{__name__}.{_MODULES[name]}")
-    found: Callable[[cst.Module], cst.Module] = getattr(module, name.replace("-", "_"))
+    found: Callable[[cst.Module], Iterator[Change]] = getattr(module, name.replace("-", "_"))
     return found
 
 

@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from collections.abc import Iterator
 
 import libcst as cst
 
-from gpulint.codemods.editing import (
-    Plan,
-    calls_kit,
-    import_of,
-    kit_name,
-    statement,
-    trainer_calls,
-    with_import,
-)
+from gpulint.codemods.kit import calls_kit, kit_name, trainer_calls
 from gpulint.codemods.shape import (
     Shape,
     call_name,
@@ -26,13 +18,15 @@ from gpulint.codemods.shape import (
     read_shape,
     walk,
 )
+from gpulint.fix.imports import last_of_the_head
 from gpulint.memory.alloc_conf import KEYS, NEW, OLD, parse
+from gpulint.rule import Change, Insert, Replace
 from gpulint.source.positions import nodes_below
 
 _TARGETS = ("os.environ", "environ")
 
 
-def alloc_conf(module: cst.Module) -> cst.Module:
+def alloc_conf(module: cst.Module) -> Iterator[Change]:
     """Call `memory.configure(expandable_segments=True)` at the start of a program that trains: in its main guard, or
     after the imports of a file that trains at module level, perhaps in functions that it calls there.
 
@@ -43,30 +37,20 @@ def alloc_conf(module: cst.Module) -> cst.Module:
     shape = read_shape(module)
     training = _training(module, shape)
     if not training or calls_kit(module, "configure"):
-        return module
+        return
     places = [s for s in walk(module) if isinstance(s, cst.SimpleStatementLine) and _sets(s)]
     anywhere = sum(isinstance(node, cst.SimpleStatementLine) and _sets(node) for node in nodes_below(module))
     # In a function the line may run when CUDA is in use already, which `configure` would refuse.
     runs = any(id(node) in training for part in shape.running(module) for node in walk(part))
     if anywhere > len(places) or not (places or main_guard(module) or runs):
-        return module
+        return
     name, imported = kit_name(module)
     if not places:
-        return _configured(module, name, imported)
-    settings = [_settings(place) for place in places]
-    if len(places) != 1 or settings[0] is None or len(places[0].body) != 1:
-        return module
-    call_text = f"{name}.configure({_arguments(settings[0])})"
-    if places[0] not in module.body:
-        plan = Plan()
-        plan.change[id(places[0])] = lambda node: node.with_changes(body=statement(call_text).body)
-        return plan.carry_out(module, name, imported)
-    # The old line may stand before `import gpulint`, which has to come first: the import goes to its place.
-    line = statement(call_text)
-    first = [] if imported else [import_of(name)]
-    plan = Plan()
-    plan.change[id(places[0])] = lambda node: cst.FlattenSentinel(_in_place(node, first, line))
-    return plan.carry_out(module, name, True)
+        yield _configured(module, f"{name}.configure(expandable_segments=True)", imported)
+        return
+    settings = _settings(places[0])
+    if len(places) == len(places[0].body) == 1 and settings is not None:
+        yield Replace(places[0], cst.parse_statement(f"{name}.configure({_arguments(settings)})"))
 
 
 def _training(module: cst.Module, shape: Shape) -> set[int]:
@@ -76,23 +60,19 @@ def _training(module: cst.Module, shape: Shape) -> set[int]:
     return set(map(id, (*loops, *optimizers_made(module), *trainers)))
 
 
-def _in_place(
-    node: cst.SimpleStatementLine, first: list[cst.SimpleStatementLine], line: cst.SimpleStatementLine
-) -> list[Any]:
-    new = [*first, line.with_changes(trailing_whitespace=node.trailing_whitespace)]
-    new[0] = new[0].with_changes(leading_lines=node.leading_lines)
-    return new
-
-
-def _configured(module: cst.Module, name: str, imported: bool) -> cst.Module:
+def _configured(module: cst.Module, code: str, imported: cst.CSTNode | None) -> Insert:
     """With a main guard the call goes into it: the file may also be imported, when CUDA is in use already."""
-    code = f"{name}.configure(expandable_segments=True)"
     guard = main_guard(module)
-    if guard is None or not isinstance(guard.body, cst.IndentedBlock) or _uses_gpu_before(module, guard):
-        return with_import(module, name, statement(code), imported=imported)
-    plan = Plan()
-    plan.put_before(guard.body.body[0], code)
-    return plan.carry_out(module, name, imported)
+    if (
+        guard is not None
+        and isinstance(guard.body, cst.IndentedBlock)
+        and not _uses_gpu_before(module, guard)
+    ):
+        return Insert(guard.body.body[0], cst.parse_statement(code), after=False)
+    anchor = imported or last_of_the_head(module.body)
+    if anchor is None:
+        return Insert(module.body[0], cst.parse_statement(code), after=False)
+    return Insert(anchor, cst.parse_statement(f"\n{code}"))
 
 
 def _uses_gpu_before(module: cst.Module, guard: cst.If) -> bool:

@@ -3,14 +3,12 @@ phases, never inside the step loop."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
-from typing import Any
 
 import libcst as cst
 from libcst import matchers
 
-from gpulint.codemods.editing import Plan, calls_kit, kit_name, takes_callback, trainer_calls, with_callback
+from gpulint.codemods.kit import calls_kit, kit_name, takes_callback, trainer_calls, with_callback
 from gpulint.codemods.shape import (
     Loop,
     Place,
@@ -26,33 +24,31 @@ from gpulint.codemods.shape import (
     validations,
     walk,
 )
+from gpulint.rule import Change, Decorate, Insert, Replace, Wrap
 from gpulint.source.positions import nodes_below
 
 RUN = "memory_run"
 EVERY = 100
 
 
-def monitor(module: cst.Module) -> cst.Module:
+def monitor(module: cst.Module) -> Iterator[Change]:
     """Put a Monitor before each outermost training loop, with lines at steps, validations, checkpoints, epochs; give
     the trainers of Lightning and transformers its callback.
 
     Steps in a function that does not see the Monitor are counted at the optimizer.
     """
     if calls_kit(module, "Monitor", "Monitor.install"):
-        return module
+        return
     shape = read_shape(module)
-    name, imported = kit_name(module)
-    plan = Plan()
+    name = kit_name(module)[0]
     places = [place for place in shape.epochs if body_of(place.loop)]
     for place in places:
         alone = sum(other.guarded is place.guarded for other in places) == 1
-        _around(plan, shape, place, name, (place.guarded if alone else None) or place.loop)
+        yield from _around(shape, place, name, (place.guarded if alone else None) or place.loop)
     for call, callback in trainer_calls(module):
-        if not takes_callback(call):
-            continue
-        code = f'{name}.Monitor("memory.jsonl", every={EVERY}).{callback}()'
-        plan.change[id(call)] = functools.partial(with_callback, code=code)
-    return plan.carry_out(module, name, imported)
+        if takes_callback(call):
+            code = f'{name}.Monitor("memory.jsonl", every={EVERY}).{callback}()'
+            yield Replace(call, with_callback(call, code))
 
 
 def steps_elsewhere(module: cst.Module) -> bool:
@@ -65,7 +61,11 @@ def steps_elsewhere(module: cst.Module) -> bool:
     return kept and not read_shape(module).epochs
 
 
-def _around(plan: Plan, shape: Shape, place: Place, name: str, whole: Statement) -> None:
+def _line(anchor: cst.CSTNode, code: str, after: bool = True) -> Insert:
+    return Insert(anchor, cst.parse_statement(code), after)
+
+
+def _around(shape: Shape, place: Place, name: str, whole: Statement) -> Iterator[Insert]:
     """The Monitor of a loop, before and after `whole`: the loop, or the `try` whose handlers the run goes on after."""
     loop = place.loop
     seen = [
@@ -76,35 +76,35 @@ def _around(plan: Plan, shape: Shape, place: Place, name: str, whole: Statement)
         or _is_called_only_in(shape, step_loop, place)
     ]
     counted = "" if seen else ", optimizer_steps=True"
-    plan.put_before(whole, f'{RUN} = {name}.Monitor("memory.jsonl", every={EVERY}{counted})')
-    plan.put_after(whole, f"{RUN}.end()")
+    yield _line(whole, f'{RUN} = {name}.Monitor("memory.jsonl", every={EVERY}{counted})', after=False)
+    yield _line(whole, f"{RUN}.end()")
     for stepping, step_loop in seen:
         if stepping is not None:
-            plan.put_after(stepping, f"{RUN}.step()")
-        elif body_of(step_loop):
-            plan.put_at_end(step_loop, f"{RUN}.step()")
+            yield _line(stepping, f"{RUN}.step()")
+        elif body := body_of(step_loop):
+            yield _line(body[-1], f"{RUN}.step()")
     if all(step.loop is not loop for step in shape.steps):
-        _milestones(plan, shape, body_of(loop))
-        plan.put_at_end(loop, f"{RUN}.epoch({_counter(loop)})")
+        yield from _milestones(shape, body_of(loop))
+        yield _line(body_of(loop)[-1], f"{RUN}.epoch({_counter(loop)})")
         return
     # One loop over steps has no epochs; what it does under a condition it does every so many steps.
     for statement in body_of(loop):
         if isinstance(statement, cst.If):
-            _milestones(plan, shape, [statement])
+            yield from _milestones(shape, [statement])
 
 
-def _milestones(plan: Plan, shape: Shape, body: list[Statement]) -> None:
+def _milestones(shape: Shape, body: list[Statement]) -> Iterator[Insert]:
     """Lines after validations and checkpoints, under the conditions that those are under; after several saves in a row
     one."""
     saving = [saves_checkpoint(statement, shape) for statement in body]
     for at, (statement, validates) in enumerate(zip(body, validations(body, shape), strict=True)):
         if validates:
-            plan.put_after(statement, f"{RUN}.validation()")
+            yield _line(statement, f"{RUN}.validation()")
         elif isinstance(statement, cst.If) and all(body_of(branch) for branch in _branches(statement)):
             for branch in _branches(statement):
-                _milestones(plan, shape, body_of(branch))
+                yield from _milestones(shape, body_of(branch))
         elif saving[at] and not any(saving[at + 1 : at + 2]):
-            plan.put_after(statement, f"{RUN}.checkpoint()")
+            yield _line(statement, f"{RUN}.checkpoint()")
 
 
 def _branches(statement: cst.If) -> Iterator[cst.If | cst.Else]:
@@ -156,25 +156,27 @@ def _counts(iterated: cst.BaseExpression) -> bool:
     return bool(iterated.args) and _counts(iterated.args[0].value)
 
 
-def oom_guard(module: cst.Module) -> cst.Module:
+def oom_guard(module: cst.Module) -> Iterator[Change]:
     """Decorate each function that has a training loop; put a loop at module level into a `with`.
 
     The error still ends the program, after its memory is freed and its cause is told: going on is a decision that
     a codemod cannot make. `retry="halve"` is one word more.
     """
     if calls_kit(module, "oom_guard"):
-        return module
+        return
     shape = read_shape(module)
-    name, imported = kit_name(module)
-    plan = Plan()
-    for place in shape.steps:
-        if isinstance(place.scope, cst.FunctionDef):
-            if _is_plain(place.scope):
-                plan.change[id(place.scope)] = lambda node: _decorated(node, name)
-        else:
-            outer = place.around[0] if place.around else place.loop
-            plan.change[id(outer)] = lambda node: _wrapped(node, name)
-    return plan.carry_out(module, name, imported)
+    guard = cst.parse_expression(f"{kit_name(module)[0]}.oom_guard()")
+    header = cst.With([cst.WithItem(guard)], cst.IndentedBlock([]))
+    guarded = (
+        place.scope if isinstance(place.scope, cst.FunctionDef) else (*place.around, place.loop)[0]
+        for place in shape.steps
+    )
+    for node in {id(one): one for one in guarded}.values():  # each once, however many loops it has
+        if not isinstance(node, cst.FunctionDef):
+            yield Wrap((node,), header)
+        elif _is_plain(node):
+            # Innermost: `staticmethod`, `hydra.main` and the like must stay outside.
+            yield Decorate(node, cst.Decorator(guard))
 
 
 def _is_plain(function: cst.FunctionDef) -> bool:
@@ -182,29 +184,11 @@ def _is_plain(function: cst.FunctionDef) -> bool:
     return function.asynchronous is None and not any(isinstance(n, cst.Yield) for n in walk(function.body))
 
 
-def _decorated(function: cst.FunctionDef, name: str) -> cst.FunctionDef:
-    guard = cst.Decorator(cst.parse_expression(f"{name}.oom_guard()"))
-    # Innermost: `staticmethod`, `hydra.main` and the like must stay outside.
-    decorators = [*function.decorators, guard]
-    if function.decorators:
-        return function.with_changes(decorators=decorators)
-    return function.with_changes(decorators=decorators, lines_after_decorators=[])
-
-
-def _wrapped(loop: Any, name: str) -> cst.With:
-    return cst.With(
-        items=[cst.WithItem(cst.parse_expression(f"{name}.oom_guard()"))],
-        body=cst.IndentedBlock(body=[loop.with_changes(leading_lines=[])]),
-        leading_lines=loop.leading_lines,
-    )
-
-
-def phase_cleanup(module: cst.Module) -> cst.Module:
+def phase_cleanup(module: cst.Module) -> Iterator[Change]:
     """Put `memory.clear()` after validations and checkpoints of an epoch: once where both follow each other, and
     not where the cache is emptied there already."""
     shape = read_shape(module)
-    name, imported = kit_name(module)
-    plan = Plan()
+    name = kit_name(module)[0]
     for place in shape.epochs:
         if any(step.loop is place.loop for step in shape.steps):
             continue
@@ -217,8 +201,7 @@ def phase_cleanup(module: cst.Module) -> cst.Module:
             if not phases[index] or _clears_soon(body[index + 1 :], name):
                 continue
             if not _another_follows(body[index + 1 :], phases[index + 1 :], shape):
-                plan.put_after(statement, f"{name}.clear()")
-    return plan.carry_out(module, name, imported)
+                yield _line(statement, f"{name}.clear()")
 
 
 def _another_follows(following: list[Statement], phases: list[bool], shape: Shape) -> bool:

@@ -66,7 +66,7 @@ def _insert(canvas: Canvas, code: str) -> None:
         canvas.put_line(place, code + canvas.module.default_newline, AFTER)
         return
     newline = canvas.newline(canvas.spans.offsets(body[0])[0])
-    after = _last_of_the_head(body)
+    after = last_of_the_head(body)
     if after is None:
         canvas.put(canvas.first_line(body[0]), canvas.first_line(body[0]), code + newline + newline, AFTER)
         return
@@ -75,7 +75,7 @@ def _insert(canvas: Canvas, code: str) -> None:
     canvas.put_line(canvas.after(after), apart + code + newline, AFTER)
 
 
-def _last_of_the_head(
+def last_of_the_head(
     body: Sequence[cst.SimpleStatementLine | cst.BaseCompoundStatement],
 ) -> cst.SimpleStatementLine | None:
     """The last statement of the docstring and the imports that begin the file; a notebook's magics stand among them."""

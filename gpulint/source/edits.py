@@ -194,11 +194,19 @@ def apply_edits(text: str, findings: Iterable[Finding], unsafe: bool) -> tuple[s
         if fix is None or not fix.edits or not fix.applies(unsafe):
             continue
         if fix.edits not in taken:
-            spans = [_Span(index.offset(one.start), index.offset(one.end), one.content) for one in fix.edits]
-            taken[fix.edits] = accepted.take(spans)
+            taken[fix.edits] = accepted.take(_spans(index, fix.edits))
         if taken[fix.edits]:
             applied.append(finding)
     return _rewrite(text, accepted.spans), applied
+
+
+def rewritten(text: str, edits: Iterable[Edit]) -> str:
+    """The text with the edits of one fix, which are sorted and do not overlap."""
+    return _rewrite(text, _spans(LineIndex(text), edits))
+
+
+def _spans(index: LineIndex, edits: Iterable[Edit]) -> list[_Span]:
+    return [_Span(index.offset(one.start), index.offset(one.end), one.content) for one in edits]
 
 
 def _rewrite(text: str, spans: Iterable[_Span]) -> str:

@@ -352,7 +352,7 @@ class TestAllocConf:
     )
     def test_a_line_that_sets_the_variable_is_replaced(self, line, call) -> None:
         made = transform("alloc-conf", f"import os\n\n# memory\n{line}  # why\nimport torch\n{TRAINS}")
-        top = f"import os\n\n# memory\nfrom gpulint import memory\n{call}  # why\nimport torch\n"
+        top = f"import os\nfrom gpulint import memory\n\n# memory\n{call}  # why\nimport torch\n"
         assert made == top + TRAINS
 
     def test_under_a_condition(self) -> None:
