@@ -33,7 +33,7 @@ from gpulint.findings import Edit, Finding, Fix, Related, Severity
 from gpulint.reports import Report, place, place_in, plural, shown_path
 from gpulint.reports.layout import MOST_LINES, Excerpt, Line, cut, described, note, paint, printable, room
 from gpulint.rule import Rule
-from gpulint.source.edits import LineIndex
+from gpulint.source.edits import rewritten
 from gpulint.source.files import split_lines
 
 _INDENT: Final = 1 + len("= reason: ")  # of a note's text, beside the margin
@@ -160,19 +160,14 @@ def changed_lines(edits: tuple[Edit, ...], source: list[str]) -> list[tuple[str,
     """The difference that `edits` make as ("-", line) and ("+", line); None where they do not fit the source."""
     from difflib import unified_diff
 
-    after = "".join(f"{line}\n" for line in source)
-    index = LineIndex(after)
-    try:
-        spans = sorted((index.offset(edit.start), index.offset(edit.end), edit.content) for edit in edits)
-    except ValueError:
-        return None
     first = min((edit.start.row for edit in edits), default=0)
     last = max((edit.end.row for edit in edits), default=0)
     if not first or last - first > _MOST_ROWS:
         return None
-    for start, end, content in reversed(spans):
-        after = after[:start] + content + after[end:]
-    new = split_lines(after)
+    try:
+        new = split_lines(rewritten("".join(f"{line}\n" for line in source), edits))
+    except ValueError:
+        return None
     if not new[-1]:
         new.pop()  # the end of the last line
     before, new = source[first - 1 : last], new[first - 1 : len(new) - max(0, len(source) - last)]
