@@ -14,7 +14,7 @@ import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import BaseContext
 from typing import Any, Final, Generic, TypeVar
@@ -61,7 +61,30 @@ def in_processes(
     `work` must be picklable and raise nothing; it runs without garbage collection, and collects when it sees
     fit. `crashed(item, exitcode)` stands in for the item that killed a worker; a negative code is a signal's number.
     """
-    return _Pool(work, chunks, jobs, crashed).results()
+    context = worker_context()
+    left = deque(list(chunk) for chunk in chunks if chunk)
+    jobs = min(jobs, len(left))
+    workers: list[_Worker[Item]] = []
+    try:
+        while left or workers:
+            while left and len(workers) < jobs:
+                workers.append(_Worker(context, work, [other.pipe for other in workers]))
+                workers[-1].give(left.popleft())
+            ready = wait([worker.pipe for worker in workers])
+            for worker in [worker for worker in workers if worker.pipe in ready]:
+                yield worker.answer(crashed)
+                if worker.died and worker.pending:
+                    left.appendleft(list(worker.pending))
+                if left and not (worker.died or worker.pending):
+                    worker.give(left.popleft())
+                if worker.died or not worker.pending:
+                    workers.remove(worker)
+                    worker.end()
+    finally:
+        for worker in workers:
+            worker.process.terminate()
+        for worker in workers:
+            worker.end()
 
 
 class _Worker(Generic[Item]):
@@ -77,6 +100,7 @@ class _Worker(Generic[Item]):
             self.process.start()
         far_end.close()
         self.pending: deque[Item] = deque()
+        self.died = False
 
     def give(self, items: Sequence[Item]) -> None:
         self.pending.extend(items)
@@ -84,73 +108,20 @@ class _Worker(Generic[Item]):
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self.pipe.send(list(items))
 
-
-class _Pool(Generic[Item, Result]):
-    def __init__(
-        self,
-        work: Callable[[Item], Result],
-        chunks: Sequence[Sequence[Item]],
-        jobs: int,
-        crashed: Callable[[Item, int], Result],
-    ) -> None:
-        self._work = work
-        self._chunks = deque(chunk for chunk in chunks if chunk)
-        self._crashed = crashed
-        self._context = worker_context()
-        self._workers: list[_Worker[Item]] = []
-        self._jobs = min(jobs, len(self._chunks))
-
-    def results(self) -> Generator[tuple[Item, Result], None, None]:
+    def answer(self, crashed: Callable[[Item, int], Result]) -> tuple[Item, Result]:
+        """The first item that it has not reported yet, with its result: of one that it died on, what `crashed` says."""
         try:
-            for _ in range(self._jobs):
-                self._start()
-            while self._workers:
-                ready = wait([worker.pipe for worker in self._workers])
-                for worker in [worker for worker in self._workers if worker.pipe in ready]:
-                    yield self._receive(worker)
-        finally:
-            self._stop()
-
-    def _start(self) -> None:
-        if self._chunks:
-            worker = _Worker(self._context, self._work, [other.pipe for other in self._workers])
-            self._workers.append(worker)
-            worker.give(self._chunks.popleft())
-
-    def _receive(self, worker: _Worker[Item]) -> tuple[Item, Result]:
-        try:
-            result: Result = worker.pipe.recv()
+            result: Result = self.pipe.recv()
         except (EOFError, OSError):
-            return self._bury(worker)
-        item = worker.pending.popleft()
-        if not worker.pending:
-            if self._chunks:
-                worker.give(self._chunks.popleft())
-            else:
-                self._retire(worker)
-        return item, result
+            self.died = True
+            self.process.join()
+            result = crashed(self.pending[0], self.process.exitcode or 0)
+        return self.pending.popleft(), result
 
-    def _bury(self, worker: _Worker[Item]) -> tuple[Item, Result]:
-        worker.process.join()
-        guilty = worker.pending.popleft()
-        if worker.pending:
-            self._chunks.appendleft(list(worker.pending))
-        worker.pipe.close()
-        self._workers.remove(worker)
-        self._start()
-        return guilty, self._crashed(guilty, worker.process.exitcode or 0)
-
-    def _retire(self, worker: _Worker[Item]) -> None:
-        worker.pipe.close()
-        self._workers.remove(worker)
-        worker.process.join()
-
-    def _stop(self) -> None:
-        for worker in self._workers:
-            worker.process.terminate()
-        for worker in self._workers:
-            worker.process.join()
-            worker.pipe.close()
+    def end(self) -> None:
+        """Wait until it has ended, as it does where its pipe is closed."""
+        self.pipe.close()
+        self.process.join()
 
 
 def _serve(pipe: Connection, work: Callable[[Any], Any], inherited: Sequence[Connection]) -> None:
