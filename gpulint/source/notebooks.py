@@ -1,7 +1,7 @@
 """Jupyter notebooks as files: which cells there are, and how a changed cell is put back.
 
-Of the JSON only the strings of a changed cell's source are written anew, character by character: indentation, order of
-keys, escapes, outputs and the line end at the end stay as they are.
+Of the JSON only a changed cell's source is written anew, from its first change to its last: indentation, order of keys, escapes,
+outputs and the line end at the end stay as they are.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import pairwise
 from typing import Any, Final
 
 from gpulint.source.edits import LineIndex
@@ -178,82 +178,42 @@ def _is_python_cell(metadata: Any) -> bool:
 
 
 class _Spelling:
-    """How the JSON spells a cell's source: each character, and what stands between one and the next.
-
-    `gaps[i]` is the JSON before character i: nothing within a string, the end of one string and the start of the next
-    between two of a list; the first and the last have what encloses the source.
-    """
+    """How the JSON spells a cell's source: where each character begins and ends, and what stands around them: before the first, within
+    a string nothing, the end of one string and the start of the next between two of a list, after the last."""
 
     def __init__(self, text: str, cell: Cell) -> None:
-        self.is_list = text[cell.start] == "["
-        self.letters: list[str] = []
         self.starts: list[int] = []
-        self.gaps: list[str] = []
-        at = done = cell.start
+        self.ends: list[int] = []
+        at = cell.start
         while (string := _STRING.search(text, at, cell.end)) is not None:
             at = string.end()
             for letter in _SPELLED.finditer(text, string.start() + 1, at - 1):
-                self.letters.append(letter.group())
                 self.starts.append(letter.start())
-                self.gaps.append(text[done : letter.start()])
-                done = letter.end()
-        self.gaps.append(text[done : cell.end])
-
-    @property
-    def between(self) -> str:
-        """The JSON from one line of a list to the next."""
-        if not self.is_list:
-            return ""
-        usual = Counter(filter(None, self.gaps[1:-1])).most_common(1)
-        if usual:
-            return usual[0][0]
-        lead = self.gaps[0][1:-1]
-        return f'",{lead or " "}"'
+                self.ends.append(letter.end())
+        places = zip([cell.start, *self.ends], [*self.starts, cell.end], strict=True)
+        self.gaps = [text[end:start] for end, start in places]
 
 
 def _respelled(text: str, cell: Cell, source: str) -> str:
-    """The JSON of a cell's source after it has become `source`."""
-    old = _Spelling(text, cell)
+    """The JSON of a cell's source after it has become `source`: what both begin and end with alike is spelled as it was."""
+    old, is_list = _Spelling(text, cell), text[cell.start] == "["
     plain = not (text.isascii() and _ESCAPED.search(text))
-    if not old.letters or not source:
-        fresh: Any = source.splitlines(keepends=True) if old.is_list else source
+    if not old.starts or not source:
+        fresh: Any = source.splitlines(keepends=True) if is_list else source
         return json.dumps(fresh, ensure_ascii=not plain)
-    origins = _origins(cell.source, source)
-    between = old.between
-    pieces = [old.gaps[0]]
-    for place, (letter, origin) in enumerate(zip(source, origins, strict=True)):
-        if place:
-            before = origins[place - 1]
-            if origin is not None and before == origin - 1:
-                pieces.append(old.gaps[origin])
-            elif source[place - 1] == "\n":
-                pieces.append(between)
-        spelled = (
-            old.letters[origin] if origin is not None else json.dumps(letter, ensure_ascii=not plain)[1:-1]
-        )
-        pieces.append(spelled)
-    return "".join((*pieces, old.gaps[-1]))
-
-
-def _origins(before: str, after: str) -> list[int | None]:
-    """For each character of `after` the one of `before` that it is, or None for a new one."""
-    from difflib import SequenceMatcher
-
-    old, new = _LINE.findall(before), _LINE.findall(after)
-    found: list[int | None] = []
-    done = [0, *accumulate(map(len, old))]
-    for tag, start, end, new_start, new_end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if tag == "equal":
-            found += range(done[start], done[end])
-        else:
-            found += _ends_kept(before[done[start] : done[end]], "".join(new[new_start:new_end]), done[start])
-    return found
-
-
-def _ends_kept(before: str, after: str, offset: int) -> Iterator[int | None]:
-    """`_origins` of changed lines: what they begin and end with alike is kept."""
-    head = len(os.path.commonprefix((before, after)))
-    tail = len(os.path.commonprefix((before[head:][::-1], after[head:][::-1])))
-    yield from range(offset, offset + head)
-    yield from [None] * (len(after) - head - tail)
-    yield from range(offset + len(before) - tail, offset + len(before))
+    between = ""
+    if is_list:  # from one line to the next
+        usual = Counter(filter(None, old.gaps[1:-1])).most_common(1)
+        between = usual[0][0] if usual else f'",{old.gaps[0][1:-1] or " "}"'
+    head = len(os.path.commonprefix((cell.source, source)))
+    tail = len(os.path.commonprefix((cell.source[head:][::-1], source[head:][::-1])))
+    new, rest = source[head : len(source) - tail], len(old.starts) - tail
+    made = [old.gaps[0]]
+    pieces = [(line, json.dumps(line, ensure_ascii=not plain)[1:-1]) for line in _LINE.findall(new)]
+    if head:
+        pieces.insert(0, (source[:head], text[old.starts[0] : old.ends[head - 1]]))
+    if tail:
+        pieces.append((source[-tail:], text[old.starts[rest] : old.ends[-1]]))
+    for (line, _), (_, after) in pairwise([("", ""), *pieces]):
+        made.append(f"{between}{after}" if line.endswith("\n") else after)
+    return "".join((*made, old.gaps[-1]))
