@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from gpulint.allocator import MIB, Allocator, OutOfMemory
 from gpulint.memory import alloc_conf
@@ -152,6 +152,10 @@ class Outcome(Record):
     error: str = ""
 
 
+# What the model and `replaying.py` tell of the allocator.
+_FIGURES: Final = ("peak_allocated", "peak_reserved", "allocated", "reserved", "largest_free", "retries")
+
+
 def in_model(scenario: Scenario, setting: str) -> Outcome:
     """Run a scenario in the allocator model."""
     model, succeeded = Allocator(setting, limit=scenario.limit), True
@@ -164,18 +168,8 @@ def in_model(scenario: Scenario, setting: str) -> Outcome:
                 model.free(addresses.pop(event.name))
     except OutOfMemory:
         succeeded = False
-    return Outcome(
-        scenario.name,
-        setting,
-        "model",
-        succeeded,
-        model.peak_allocated,
-        model.peak_reserved,
-        model.allocated,
-        model.reserved,
-        model.largest_free,
-        model.retries,
-    )
+    figures = {name: getattr(model, name) for name in _FIGURES}
+    return Outcome(scenario.name, setting, "model", succeeded, **figures)
 
 
 def on_gpu(

@@ -19,7 +19,7 @@ def command() -> None:
 @command.command("fragmentation", short_help="Fragment memory under several allocator settings.")
 @option("--size", "Size of the tensors.", default="256MiB", show_default=True, type=SIZE)
 @option.count("--count", "Number of tensors.", least=2, default=24)
-@option.count("--free-every", "Every Nth is freed.", least=2, default=3)
+@option.count("--free-every", "every", "Every Nth is freed.", least=2, default=3)
 @option(
     "--ask",
     "Part of the freed bytes that is asked for in one piece.",
@@ -45,14 +45,7 @@ def command() -> None:
 )
 @option.as_json("Outcomes as JSON.")
 def fragmentation(
-    size: int,
-    count: int,
-    free_every: int,
-    ask: float,
-    settings: tuple[str, ...],
-    device: str,
-    interpreter: str,
-    as_json: bool,
+    settings: tuple[str, ...], device: str, interpreter: str, as_json: bool, **holes: Any
 ) -> int:
     """Fill memory, punch holes, ask for one large piece; and run batches of varying length: under each setting."""
     from gpulint.memory import alloc_conf
@@ -60,7 +53,7 @@ def fragmentation(
 
     chosen = tuple("" if text == "default" else text for text in settings) or experiment.SETTINGS
     with as_error(click.UsageError, ValueError):
-        scenarios = experiment.standard(size, count, free_every, ask)
+        scenarios = experiment.standard(**holes)
         for text in chosen:
             alloc_conf.parse(text)
     gpu = device == "cuda" or (device == "auto" and experiment.gpu_works(interpreter))
