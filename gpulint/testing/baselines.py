@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from gpulint.atomic import one_at_a_time, target_of, write_atomic
@@ -45,40 +45,23 @@ class Key(Record):
         return f"{'the CPU' if self.card == CPU else self.card} with torch {self.torch}{ranks}"
 
 
-@dataclass(frozen=True, slots=True)
-class Baselines:
-    """The content of a file. Changing it gives another one; `write` makes it the file's."""
-
-    peaks: Mapping[Key, Peak] = field(default_factory=dict)
-
-    def look_up(self, key: Key) -> Peak | None:
-        """The peak that was written down; None where there is none for exactly this card, torch and number of ranks."""
-        return self.peaks.get(key)
-
-    def elsewhere(self, key: Key) -> list[str]:
-        """Three other cards, versions of torch or numbers of ranks with entries of the same subject: why `key` is missing."""
-        others = sorted(one for one in self.peaks if one.subject == key.subject and one != key)
-        return list(dict.fromkeys(one.where for one in others))[:3]
-
-    def with_peaks(self, peaks: Mapping[Key, Peak]) -> Baselines:
-        """With these entries; all others stay."""
-        return Baselines({**self.peaks, **peaks})
-
-    def to_text(self) -> str:
-        """The file's text: sorted, so that it is the same whoever writes it, and with a source line in one row."""
-        entries = [{**key.to_json(), **_plain(peak)} for key, peak in sorted(self.peaks.items())]
-        data = {"schema": SCHEMA, "unit": "bytes", "peaks": entries}
-        return _indented(data, 0) + "\n"
+Peaks = Mapping[Key, Peak]  # the content of a file
 
 
-def read(path: str, missing_is_empty: bool = False) -> Baselines:
-    """The baselines in a file. Raises BadBaseline; with `missing_is_empty` not where there is no such file."""
+def elsewhere(peaks: Peaks, key: Key) -> list[str]:
+    """Three other cards, versions of torch or numbers of ranks with entries of the same subject: why `key` is missing."""
+    others = sorted(one for one in peaks if one.subject == key.subject and one != key)
+    return list(dict.fromkeys(one.where for one in others))[:3]
+
+
+def read(path: str, missing_is_empty: bool = False) -> Peaks:
+    """The peaks in a file. Raises BadBaseline; with `missing_is_empty` not where there is no such file."""
     try:
         with open(path, encoding="utf-8-sig") as source:  # some editors on Windows begin a file with a mark
             data = json.load(source)
     except FileNotFoundError:
         if missing_is_empty:
-            return Baselines()
+            return {}
         raise BadBaseline(f"there is no baseline {path}; write it first") from None
     except OSError as error:
         raise BadBaseline(f"the baseline {path} cannot be read: {error.strerror or error}") from error
@@ -105,7 +88,7 @@ def read(path: str, missing_is_empty: bool = False) -> Baselines:
                 f"the baseline {path} has two entries of `{key.subject}` for {key.where}, as a merge leaves them: keep one"
             )
         peaks[key] = peak
-    return Baselines(peaks)
+    return peaks
 
 
 def check_writable(path: str) -> None:
@@ -121,19 +104,22 @@ def check_writable(path: str) -> None:
             raise BadBaseline(f"{one} cannot be written to, and the baseline would be")
 
 
-def add(path: str, peaks: Mapping[Key, Peak]) -> Baselines:
+def add(path: str, peaks: Peaks) -> Peaks:
     """Write these entries into the file, which may be new; what it has then. It is read as late as this: others may have written
     it since, and who writes now waits. Raises BadBaseline."""
     with one_at_a_time(path):
-        found = read(path, missing_is_empty=True).with_peaks(peaks)
+        found = {**read(path, missing_is_empty=True), **peaks}
         write(path, found)
     return found
 
 
-def write(path: str, baselines: Baselines) -> None:
-    """Make this the file's content, wholly or not at all. Raises BadBaseline."""
+def write(path: str, peaks: Peaks) -> None:
+    """Make this the file's content, wholly or not at all: sorted, so that it is the same whoever writes it, and with a source line
+    in one row. Raises BadBaseline."""
+    entries = [{**key.to_json(), **_plain(peak)} for key, peak in sorted(peaks.items())]
+    text = _indented({"schema": SCHEMA, "unit": "bytes", "peaks": entries}, 0) + "\n"
     try:
-        write_atomic(path, baselines.to_text().encode("utf-8", "surrogatepass"))
+        write_atomic(path, text.encode("utf-8", "surrogatepass"))
     except OSError as error:
         raise BadBaseline(f"the baseline {path} could not be written: {error.strerror or error}") from error
 

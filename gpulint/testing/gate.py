@@ -33,7 +33,7 @@ from gpulint.runtime.record.peaks import (
 from gpulint.runtime.record.result import End, Progress, RankResult, RunResult
 from gpulint.source.sources import Sources
 from gpulint.testing import baselines
-from gpulint.testing.baselines import BadBaseline, Baselines, Key
+from gpulint.testing.baselines import BadBaseline, Key
 from gpulint.units import format_bytes
 
 ON_GPU = "what torch's caching allocator has allocated"
@@ -163,14 +163,13 @@ def _written(gate: Gate, keys: Mapping[int, Key]) -> Gate:
 def _compared(gate: Gate, keys: Mapping[int, Key], command: str) -> Gate:
     limits = gate.limits
     known = baselines.read(limits.baseline)
-    missing = [key for key in keys.values() if known.look_up(key) is None]
+    missing = [key for key in keys.values() if key not in known]
     if missing:
         return replace(gate, problems=(*gate.problems, _missing(missing[0], known, limits.baseline, command)))
     checks: list[Check] = []
     notes: list[str] = []
     for peak in gate.ranks:
-        before = known.look_up(keys[peak.rank])
-        assert before is not None
+        before = known[keys[peak.rank]]
         checks += _against(peak, before, limits, _who(peak, gate.ranks))
         notes += _not_compared(peak, before, _who(peak, gate.ranks))
     exceeded = [check for check in checks if check.status == "exceeded"]
@@ -180,9 +179,9 @@ def _compared(gate: Gate, keys: Mapping[int, Key], command: str) -> Gate:
     return replace(gate, checks=(*gate.checks, *exceeded, *rest), notes=(*gate.notes, *dict.fromkeys(notes)))
 
 
-def _missing(key: Key, known: Baselines, path: str, command: str) -> str:
+def _missing(key: Key, known: baselines.Peaks, path: str, command: str) -> str:
     """Why nothing was compared, and what adds the entry."""
-    listed = known.elsewhere(key)
+    listed = baselines.elsewhere(known, key)
     has = f"; it has one for {' and for '.join(listed)}" if listed else ""
     return f"{path} has no peak of `{key.subject}` for {key.where}{has}: nothing was compared; add it with `{command}`"
 

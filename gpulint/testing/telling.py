@@ -19,7 +19,7 @@ import pytest
 from gpulint.runtime.record.peaks import Check, LineAtPeak, Peak
 from gpulint.runtime.record.records import Record
 from gpulint.testing import baselines
-from gpulint.testing.baselines import BadBaseline, Baselines, Key
+from gpulint.testing.baselines import BadBaseline, Key
 from gpulint.units import format_bytes, plural
 
 if TYPE_CHECKING:
@@ -37,14 +37,14 @@ class Peaks:
 
     path: str
     tolerance: float
-    known: Baselines
+    known: Mapping[Key, Peak]
     shown: str = ""
     measured: dict[Key, Peak] = field(default_factory=dict)
     held: dict[str, Check | None] = field(default_factory=dict)
 
     def look_up(self, nodeid: str, device: Device) -> Peak | None:
         """What is committed for a test on this device."""
-        return self.known.look_up(_key(nodeid, device.card))
+        return self.known.get(_key(nodeid, device.card))
 
     def allowed(self, nodeid: str, device: Device) -> int | None:
         """The most bytes that are no failure; None where nothing is committed."""
@@ -74,7 +74,7 @@ class Peaks:
     def missing(self, nodeid: str, device: Device, renewing: str) -> str:
         """That nothing is committed for a test on this device, and what adds it."""
         key = _key(nodeid, device.card)
-        others = ", ".join(self.known.elsewhere(key))
+        others = ", ".join(baselines.elsewhere(self.known, key))
         but = f"; it has {others}" if others else ""
         head = f"gpu_memory: {self.shown} has no peak of this test on {key.where}{but}"
         return f"{head}\n  write it: {renewing}"
@@ -97,7 +97,7 @@ class Peaks:
         if not self.measured:
             return f"{self.shown} is unchanged: no peak was measured (mark tests gpu_memory, or add --gpu-memory-all)"
         merged = baselines.add(self.path, self.measured)
-        kept = len(merged.peaks) - len(self.measured)
+        kept = len(merged) - len(self.measured)
         return f"{plural(len(self.measured), 'peak')} written to {self.shown}, {kept} other entries kept"
 
     def _lines(self, meter: Meter) -> tuple[LineAtPeak, ...]:
@@ -122,7 +122,7 @@ def _key(nodeid: str, card: str) -> Key:
 def open_peaks(path: str, writes: bool, tolerance: float) -> Peaks:
     """The peaks of a file, or none where there is no `path`. Raises BadBaseline."""
     if not path:
-        return Peaks("", tolerance, Baselines())
+        return Peaks("", tolerance, {})
     known = baselines.read(path, missing_is_empty=writes)
     if writes:
         baselines.check_writable(path)

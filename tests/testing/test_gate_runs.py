@@ -124,9 +124,7 @@ def test_without_a_gpu_a_limit_is_an_error_unless_the_cpu_is_asked_for(
 
 def test_a_baseline_without_this_program_is_an_error_with_the_command_that_adds_it(folder: Path) -> None:
     other = baselines.Key("train.py --fast", "NVIDIA H200", "2.11")
-    baselines.write(
-        str(folder / "memory.json"), baselines.Baselines().with_peaks({other: baselines.Peak(512)})
-    )
+    baselines.write(str(folder / "memory.json"), {other: baselines.Peak(512)})
     done = verify(folder, *ON_CPU, *BASELINE, "train.py", "--fast")
     assert done.returncode == 2, done.stdout
     assert "memory.json has no peak of `train.py --fast` for the CPU with torch" in done.stdout
@@ -165,7 +163,7 @@ def test_the_lines_of_a_notebook_are_those_of_its_cells(folder: Path) -> None:
     (folder / "train.ipynb").write_text(notebook(head, loop.replace("100000", "40")))
     wrote = verify(folder, *ON_CPU, *BASELINE, "--write-baseline", "train.ipynb")
     assert wrote.returncode == 0, wrote.stderr
-    ((key, peak),) = baselines.read(str(folder / "memory.json")).peaks.items()
+    ((key, peak),) = baselines.read(str(folder / "memory.json")).items()
     assert key.subject == "train.ipynb"
     assert ("train.ipynb:cell 2", 3, "hidden = model(batch)") in {
         (line.file, line.line, line.code) for line in peak.lines
@@ -237,7 +235,7 @@ def test_python_has_the_same(folder: Path) -> None:
     wrote = gpulint.verify(path, write_baseline=True, **told)  # type: ignore[arg-type]
     assert wrote.gate is not None
     assert (wrote.exit_code, wrote.gate.written) == (0, 1)
-    (key,) = baselines.read(str(folder / "memory.json")).peaks
+    (key,) = baselines.read(str(folder / "memory.json"))
     assert (key.subject, key.card) == ("train.py", "cpu")
     found = gpulint.verify(path, max_peak="100KiB", **told)  # type: ignore[arg-type]
     assert found.exit_code == 1

@@ -168,7 +168,7 @@ def test_an_entry_keeps_nothing_of_this_machine(tmp_path: Path) -> None:
     text = Path(limits.baseline).read_text()
     assert str(tmp_path) not in text
     assert "later" not in text  # how far a run gets after the sampled steps is the machine's speed
-    peak = baselines.read(limits.baseline).look_up(Key("train.py", "NVIDIA H200", "2.11"))
+    peak = baselines.read(limits.baseline).get(Key("train.py", "NVIDIA H200", "2.11"))
     assert peak is not None
     assert peak.lines[0].file == "src/train.py"
     assert subject_of(str(script), ["--lr", "a b"], False, limits.baseline) == "src/train.py --lr 'a b'"

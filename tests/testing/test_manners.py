@@ -15,13 +15,13 @@ import pytest
 
 from gpulint.memory.errors import empty_frames
 from gpulint.testing import running
-from gpulint.testing.baselines import Baselines, compared
+from gpulint.testing.baselines import compared
 from gpulint.testing.telling import Peaks, Telling
 
 
 def test_what_is_registered_can_be_hashed() -> None:
     """pytest before 9 keeps its plugins in a set."""
-    assert hash(Telling(Namespace(), Peaks("", 1.0, Baselines())))
+    assert hash(Telling(Namespace(), Peaks("", 1.0, {})))
 
 
 def test_the_plugin_may_be_named_by_everybody(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_a_generator_that_waits_goes_on_after_its_exception_was_cleared() -> Non
 
 
 def test_of_several_attempts_the_last_counts() -> None:
-    peaks = Peaks("memory.json", 1.0, Baselines())
+    peaks = Peaks("memory.json", 1.0, {})
     for now in (900, 500):
         held = compared(now, 500, 1.0).to_json()
         peaks.take({"nodeid": "test_it.py::test_it", "held": held})
