@@ -17,7 +17,7 @@ def method_chain(expression: cst.CSTNode, methods: Iterable[str]) -> cst.BaseExp
     if not isinstance(expression, cst.BaseExpression):
         raise TypeError(f"A {type(expression).__name__} is no expression that has methods.")
     chain: cst.BaseExpression = expression
-    if not binds_as_primary(chain):
+    if not binds_as_primary(cst.Module([]).code_for_node(chain)):
         chain = chain.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
     for method in methods:
         chain = cst.Call(cst.Attribute(chain, cst.Name(method)))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from gpulint.fix.canvas import Canvas, RenderError
-from gpulint.fix.precedence import needs_parentheses
+from gpulint.fix.precedence import reading
 from gpulint.rule import Replace
 from gpulint.source.positions import INTERPOLATED, nodes_below
 
@@ -34,8 +34,6 @@ def _replace_part(canvas: Canvas, old: cst.CSTNode, new: cst.CSTNode) -> None:
 
 def _replace_expression(canvas: Canvas, old: cst.BaseExpression, new: cst.BaseExpression) -> None:
     spans, text = canvas.spans, canvas.text
-    parent = spans.parent(old)
-    assert parent is not None
     start, end = spans.outer(old)
     inner = spans.offsets(old)
     indent = canvas.block_indentation(old)
@@ -46,22 +44,26 @@ def _replace_expression(canvas: Canvas, old: cst.BaseExpression, new: cst.BaseEx
         canvas.put(*inner, canvas.code(new, indent, newline))
         return
     code = canvas.code(new, indent, newline)
-    if needs_parentheses(new, old, parent) or _breaks_line(new, code):
-        code = f"({code})"
-    code = _apart(text, start, code, end)
+    code, wrapped = (_apart(text, start, one, end) for one in (code, f"({code})"))
+    bare = _reading(canvas, old, code)
+    # A name that is no expression, as in `a.name`, takes none.
+    if _reading(canvas, old, wrapped) not in (None, bare):
+        code = wrapped
     _check_inside_string(canvas, old, text[start:end], code)
     canvas.put(start, end, code)
 
 
-def _breaks_line(new: cst.BaseExpression, code: str) -> bool:
-    """Whether the code has a line end that only parentheses around it make harmless."""
-    if new.lpar or ("\n" not in code and "\r" not in code):
-        return False
-    try:
-        cst.parse_expression(code)
-    except cst.ParserSyntaxError:
-        return True
-    return False
+def _reading(canvas: Canvas, old: cst.BaseExpression, code: str) -> str | None:
+    """What Python reads in the statement around an expression with this in its place."""
+    statement = canvas.statement(old)
+    first, (start, end) = canvas.first_offset(statement), canvas.spans.outer(old)
+    last = canvas.spans.offsets(statement)[1]
+    indent = "" if isinstance(statement, cst.BaseSmallStatement) else canvas.prefix(first)
+    head, tail = canvas.text[first:start], canvas.text[end:last]
+    if isinstance(canvas.spans.parent(old), cst.FormattedStringExpression):
+        tail = tail.lstrip().removeprefix("=")  # of `{x=}`, which shows the text as well
+    lead = f"if 1:\n{indent}" if indent else ""
+    return reading(f"{lead}{head}{code}{tail}")
 
 
 def _apart(text: str, start: int, code: str, end: int) -> str:
