@@ -8,6 +8,7 @@ from typing import Final
 import libcst as cst
 
 from gpulint.codemods.shape import all_calls, dotted, full_names, walk
+from gpulint.fix.nodes import around_last, with_argument
 from gpulint.source.positions import nodes_below
 
 KIT = "gpulint"
@@ -76,55 +77,19 @@ def trainer_calls(module: cst.Module) -> Iterator[tuple[cst.Call, str]]:
 def with_callback(call: cst.Call, code: str) -> cst.Call:
     """The call with one more callback, in the layout that its arguments have."""
     value = cst.parse_expression(code)
-    given = [index for index, arg in enumerate(call.args) if _keyword(arg) == "callbacks"]
-    args = list(call.args)
-    if given:
-        held = args[given[0]].value
-        assert isinstance(held, cst.List)
-        args[given[0]] = args[given[0]].with_changes(value=_appended(held, value))
-        return call.with_changes(args=args)
-    new = cst.Arg(
-        keyword=cst.Name("callbacks"),
-        value=cst.List([cst.Element(value)]),
-        equal=cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace("")),
-    )
-    if args:
-        last = args[-1]
-        if isinstance(last.comma, cst.Comma):
-            between, closing = _between(call.whitespace_before_args, last.comma.whitespace_after)
-            new = new.with_changes(comma=cst.Comma(whitespace_after=closing))
-        else:
-            between, closing = _between(call.whitespace_before_args, last.whitespace_after_arg)
-            new = new.with_changes(whitespace_after_arg=closing)
-        comma = cst.Comma(whitespace_after=between)
-        args[-1] = last.with_changes(comma=comma, whitespace_after_arg=cst.SimpleWhitespace(""))
-    return call.with_changes(args=[*args, new])
+    given = next((arg.value for arg in call.args if _keyword(arg) == "callbacks"), cst.List([]))
+    assert isinstance(given, cst.List)
+    return with_argument(call, "callbacks", _appended(given, value))
 
 
 def _appended(held: cst.List, value: cst.BaseExpression) -> cst.List:
     if not held.elements:
         return held.with_changes(elements=[cst.Element(value)])
     *others, last = held.elements
-    between, closing = _between(held.lbracket.whitespace_after, held.rbracket.whitespace_before)
+    between, closing = around_last(held.lbracket.whitespace_after, held.rbracket.whitespace_before)
     last, new = last.with_changes(comma=cst.Comma(whitespace_after=between)), cst.Element(value, last.comma)
     bracket = held.rbracket.with_changes(whitespace_before=closing)
     return held.with_changes(elements=[*others, last, new], rbracket=bracket)
-
-
-_Blank = cst.BaseParenthesizableWhitespace
-
-
-def _between(opening: _Blank, closing: _Blank) -> tuple[_Blank, _Blank]:
-    """What stands before a new last entry, and after it. A comment behind the entry that was the last one stays there;
-    entries on lines of their own stay so."""
-    if not isinstance(opening, cst.ParenthesizedWhitespace):
-        return cst.SimpleWhitespace(" "), closing
-    if not isinstance(closing, cst.ParenthesizedWhitespace):
-        return opening.with_changes(first_line=cst.TrailingWhitespace()), closing
-    return (
-        opening.with_changes(first_line=closing.first_line, empty_lines=closing.empty_lines),
-        closing.with_changes(first_line=cst.TrailingWhitespace(), empty_lines=[]),
-    )
 
 
 def takes_callback(call: cst.Call) -> bool:

@@ -49,24 +49,52 @@ def no_grad_decorator(context: str) -> cst.Decorator:
     return cst.Decorator(_call(context))
 
 
-def with_argument(call: cst.CSTNode, keyword: str, value: str, position: int) -> cst.Call:
-    """The call with ``keyword=value``; an argument of that name, or positional at `position`, gets the value instead.
+def with_argument(
+    call: cst.CSTNode, keyword: str, value: str | cst.BaseExpression, position: int | None = None
+) -> cst.Call:
+    """The call with ``keyword=value``, in the layout that its arguments have; an argument of that name, or positional at `position`,
+    gets the value instead.
 
     Raises TypeError for a node that is no call.
     """
     if not isinstance(call, cst.Call):
         raise TypeError(f"A {type(call).__name__} is no call that has arguments.")
-    new = cst.parse_expression(value)
+    new = cst.parse_expression(value) if isinstance(value, str) else value
     args = list(call.args)
     for number, arg in enumerate(args):
         named = arg.keyword is not None and arg.keyword.value == keyword
         if named or (arg.keyword is None and number == position):
             args[number] = arg.with_changes(value=new)
             return call.with_changes(args=args)
-    if args and not isinstance(args[-1].comma, cst.Comma):
-        args[-1] = args[-1].with_changes(comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")))
-    equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
-    return call.with_changes(args=[*args, cst.Arg(new, cst.Name(keyword), equal)])
+    none = cst.SimpleWhitespace("")
+    added = cst.Arg(new, cst.Name(keyword), cst.AssignEqual(none, none))
+    if args:
+        last = args[-1]
+        ended = isinstance(last.comma, cst.Comma)
+        after = (
+            last.comma.whitespace_after if isinstance(last.comma, cst.Comma) else last.whitespace_after_arg
+        )
+        between, closing = around_last(call.whitespace_before_args, after)
+        comma = cst.Comma(whitespace_after=closing) if ended else cst.MaybeSentinel.DEFAULT
+        added = added.with_changes(comma=comma, whitespace_after_arg=none if ended else closing)
+        args[-1] = last.with_changes(comma=cst.Comma(whitespace_after=between), whitespace_after_arg=none)
+    return call.with_changes(args=[*args, added])
+
+
+_Blank = cst.BaseParenthesizableWhitespace
+
+
+def around_last(opening: _Blank, closing: _Blank) -> tuple[_Blank, _Blank]:
+    """What stands before a new last entry of a bracket, and after it. A comment behind the entry that was the last one stays there;
+    entries on lines of their own stay so."""
+    if not isinstance(opening, cst.ParenthesizedWhitespace):
+        return cst.SimpleWhitespace(" "), closing
+    if not isinstance(closing, cst.ParenthesizedWhitespace):
+        return opening.with_changes(first_line=cst.TrailingWhitespace()), closing
+    return (
+        opening.with_changes(first_line=closing.first_line, empty_lines=closing.empty_lines),
+        closing.with_changes(first_line=cst.TrailingWhitespace(), empty_lines=[]),
+    )
 
 
 def expression(code: str) -> cst.BaseExpression:
