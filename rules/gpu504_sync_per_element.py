@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
 from typing import Any, Final
@@ -44,8 +44,7 @@ class SyncPerElement(Rule):
     And loops that read a number of each of a network's parameters: `for p in model.parameters(): total += p.grad.norm().item()`, or
     `any(not torch.isfinite(p.grad).all() for p in params)`. These are notes: as many waits as the network has parameters. Stack the numbers
     on the GPU and read them once, `torch.stack(torch._foreach_norm(grads)).norm().item()`; `torch.nn.utils.clip_grad_norm_` gives it too.
-    A loop within another one of the step is a *warning*. A loop along one dimension, of which the code seldom says how long it
-    is, is a *note*; where it ends early, or goes through something else, it is told with that doubt.
+    A loop within another one of the step is a *warning*. Any other, of which the code seldom says how many rounds it has, is a *note*.
 
     ## Why is this bad
     Each read waits for the GPU and copies a few bytes on its own. The whole tensor takes one wait and one copy.
@@ -152,9 +151,7 @@ def _reads(asked: Asked, function: Function) -> Iterator[_Reads]:
                 value = evaluator.value_of(tensor, frame)
                 is_made = not any(isinstance(one, ast.Yield) for one, _ in value.origins)
                 of_tensors = value.kind == "list" and is_made and each_of(evaluator, value).kind == "tensor"
-                fills = _filling(asked, tensor, frame) if of_tensors else ()
-                filling = next((one for one in fills if _goes_along_dimension(asked, one, frame)), None)
-                new = _Reads([], tensor, None if of_tensors else each, filling or loop, frame, [])
+                new = _Reads([], tensor, None if of_tensors else each, loop, frame, [])
                 same = found.setdefault((loop, ast.unparse(tensor)), new)
                 same.at.append(read.at)
                 same.unless.append(read.unless)
@@ -291,10 +288,14 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
         if not any(one.rate == "?" and one.loop is None for one in ways):
             yield refuted(Question.REPEATS, "no loop of steps runs it")
         yield left_open(Question.REPEATS, "that a loop of steps runs it is not shown")
-    tests = (test for one in ways for test, _ in one.flags if test in frame.flow.parents)
+    tests = [test for one in ways for test, _ in one.flags if test in frame.flow.parents]
     own = [test for test in tests if loop not in frame.flow.loops(test)]
-    if own and found.is_of_network(evaluator):
-        yield left_open(Question.REPEATS, "a condition decides whether a step reads it", own[0])
+    of_names = [one for one in tests if any(map(partial(_is_text, asked, frame), ast.walk(one)))]
+    if found.is_of_network(evaluator) and (own or of_names):
+        clause = (
+            "a condition decides whether a step reads it" if own else "a name says which of them are read"
+        )
+        yield left_open(Question.REPEATS, clause, (own or of_names)[0])
     if (phase := beside_a_phase(evaluator, asked.steps, loop, frame)) is not None:
         yield refuted(Question.REPEATS, "a whole phase stands beside it, which costs more", phase)
     yield proven(Question.REPEATS, "each element is read by itself, in every step", loop)
@@ -303,8 +304,8 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
 
 
 def _amount(asked: Asked, found: _Reads, ways: list[Repeats]) -> Answer:
-    """How many elements there are: many where the loop is in another within the step; else nothing shows more than a dimension."""
-    frame, loop, unknown = found.frame, found.loop, "how many elements there are, the code does not say"
+    """How many elements there are: many where the loop is in another within the step; else nothing shows more than a few."""
+    frame, loop = found.frame, found.loop
     if found.is_of_network(asked.evaluator):
         layers = weight(asked.evaluator, found.value(asked.evaluator, frame)).layers
         few = refuted(Question.SIZE, f"no more than {layers} of its layers have parameters", loop)
@@ -312,15 +313,9 @@ def _amount(asked: Asked, found: _Reads, ways: list[Repeats]) -> Answer:
     count = trips(asked.evaluator, loop, frame)
     if count is not None:
         return minor(Question.SIZE, f"the loop has {count:,} rounds", loop)
-    shown = bool(ways) and (loop is found.at[0] or _goes_along_dimension(asked, loop, frame))
-    breaks = (one for one in frame.flow.blocks if isinstance(one, ast.Break))
-    ends = any(frame.flow.loops(one)[:1] == [loop] for one in breaks)
-    within = any(_is_within(asked, found, way) for way in ways or [Repeats("?", None, frame)])
-    if shown and within:
+    if any(_is_within(asked, found, way) for way in ways or [Repeats("?", None, frame)]):
         return proven(Question.SIZE, "the loop is in another one within the step", loop)
-    if not shown or ends:
-        return replace(left_open(Question.SIZE, unknown), minor=not within)
-    return minor(Question.SIZE, f"one wait for each entry along a dimension of a tensor: {unknown}", loop)
+    return minor(Question.SIZE, "one wait for each round: how many there are, the code does not say", loop)
 
 
 def _is_within(asked: Asked, found: _Reads, way: Repeats) -> bool:
@@ -332,22 +327,8 @@ def _is_within(asked: Asked, found: _Reads, way: Repeats) -> bool:
     return any(one is not found.loop and asked.multiplicity.trips(one, where) is None for one, where in inner)
 
 
-def _goes_along_dimension(asked: Asked, loop: Any, frame: Frame) -> bool:
-    """Whether a loop goes through a tensor, or counts what one has along a dimension."""
-    return any(_is_dimension(asked, one, frame) for one in gone_through(asked.evaluator, loop, frame))
-
-
-def _is_dimension(asked: Asked, through: Any, frame: Frame, depth: int = 3) -> bool:
-    """Whether what a loop goes through is a tensor, or a number of what one has along a dimension."""
-    for node in ast.walk(through) if depth else ():
-        value = asked.evaluator.value_of(node, frame)
-        if value.kind == "tensor" or value.is_moved:
-            return True
-        counts = isinstance(node, ast.Name) and value.kind in ("number", "unknown")
-        for one in frame.flow.reaching(node) if counts else ():
-            if one.kind == "assign" and _is_dimension(asked, one.value, frame, depth - 1):
-                return True
-    return False
+def _is_text(asked: Asked, frame: Frame, node: Any) -> bool:
+    return isinstance(node, ast.Name) and asked.evaluator.value_of(node, frame).kind == "text"
 
 
 def _is_field(evaluator: Evaluator, node: Any) -> bool:

@@ -10,11 +10,10 @@ from gpulint.analysis.asked import Asked
 from gpulint.analysis.domain.values import Graph
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.queries.multiplicity import Repeats
-from gpulint.analysis.queries.networks.behind import made_of
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.stores.filled import Filled, Place, extent, filled
-from gpulint.analysis.queries.stores.on_device import devices, is_move, operations
+from gpulint.analysis.queries.stores.on_device import devices, operations
 from gpulint.analysis.queries.waits import goes_on
 from gpulint.analysis.syntax.flow import Block
 from gpulint.analysis.syntax.nodes import LOOPS, arguments, called_on, dotted, key_of, keyword, last_name
@@ -44,10 +43,9 @@ class RepeatedTransfer(Rule):
     `padded = torch.zeros(n, length, size); padded[:, : x.shape[1]] = x; x = padded.to(x.device)` takes what is on the GPU there and back.
 
     It is a warning where the size is shown to matter: a million bytes by the text, a shape made of three sizes of other tensors, or that of
-    pictures or sequences on their way through a network. It is a note where the shape is made of two sizes and more, is that of a tensor of
-    which no more is seen, or where three dimensions are repeated. What has few numbers, or is not seen to have more, as an index or a mask
-    with a number for each sample and place, is a note with low confidence: that costs a wait and no memory,
-    which may be nothing in a step that waits anyhow. So are moves under a condition that asks for more than a GPU, those in loops that
+    pictures or sequences on their way through a network. It is a note where it has two dimensions and more, or three of them are repeated:
+    one-hot labels, a mask, the first states of a decoder. What has few numbers by the text, or one for each sample or place, is a note with
+    low confidence: that costs a wait and no memory, which may be nothing in a step that waits anyhow. So are moves under a condition that asks for more than a GPU, those in loops that
     do not train, and places of which it is not shown that they are tensors on the host, and large tensors in functions that nobody is seen to call. It is a note
     in classes that nothing in the program makes. It is silent about few numbers in what a step
     calls; about what is moved every so many steps; about what data of the host is put into before it is moved, which has to be brought there; in loops
@@ -245,8 +243,9 @@ class _Move:
     def names_device(self) -> bool:
         """Whether what it is moved to is a device for certain, wherever that is."""
         given = self.call.args[0] if self.call.args and not self.is_into else keyword(self.call, "device")
-        kind = self.asked.evaluator.value_of(given, self.frame).kind if given is not None else ""
-        return kind in ("device", "tensor", "parameter")
+        kind = self.asked.evaluator.value_of(given, self.frame).kind if given is not None else "none"
+        is_one = kind in ("device", "tensor", "parameter")
+        return is_one or (kind == "unknown" and "cuda" in devices(self.asked.evaluator, given, self.frame))
 
     @property
     def name(self) -> str:
@@ -338,16 +337,12 @@ class _Move:
             yield refuted(Question.GRAPH, "gradients go back through it, to what a step changes")
         if is_called or not (value.kind in ("tensor", "unknown", "loaded") or value.assumptions):
             yield refuted(Question.TENSOR, "it is no tensor: a network that has been moved stays there")
-        before = [_device(self.asked, one.value, self.frame) for one in flow.reaching(self.moved)]
-        chain = operations(evaluator, self.moved, self.frame)
-        if isinstance(chain[-1][0], ast.Tuple):  # what a function gives beside others
-            chain += made_of(evaluator, *chain[-1])
-        there = value.device == "?" and any(is_move(evaluator, *one) for one in chain)
-        if value.device == "cuda" or any(before) or there:
+        places = set(devices(evaluator, self.moved, self.frame))
+        if "cuda" in places:
             yield refuted(Question.DEVICE, "it has been moved before")
         if value.kind != "tensor":
             yield left_open(Question.TENSOR, f"that `{self.name}` is a tensor is not shown")
-        if value.device == "?":
+        if "?" in places:
             yield left_open(Question.DEVICE, f"that `{self.name}` is on the host is not shown")
 
     def of_size(self) -> Answer:
@@ -361,10 +356,10 @@ class _Move:
             return proven(Question.SIZE, f"it has {numbers:,} numbers" + ("" if is_all else " and more"))
         if sizes > 2:
             return proven(Question.SIZE, "its shape is that of activations, or has three sizes of tensors")
-        if sizes == 2 and more:
-            clause = "its shape has two sizes of tensors, and more: how many numbers, the code does not say"
-            return minor(Question.SIZE, clause)
-        if self.rounds is not None and (is_all or self.rounds.rate == "?"):
+        is_run = self.rounds is None or self.rounds.rate != "?"
+        if sizes + more > 1 and (is_run or sizes > 1):
+            return minor(Question.SIZE, "it has two dimensions or more: how large they are is not shown")
+        if self.rounds is not None and (is_all or not is_run):
             return refuted(Question.SIZE, "it has few numbers, and a step that calls this may wait anyhow")
         little = f"{numbers:,} numbers cost" if is_all else "how much is moved is not shown: a little costs"
         return replace(left_open(Question.SIZE, f"{little} a wait, and no memory"), minor=True)

@@ -23,6 +23,7 @@ Device = Literal["?", "host", "cuda"]
 Size = Literal["?", "scalar", "batch"]
 
 MOST_ASSUMPTIONS: Final = 3
+_OF_GPU: Final = ("cuda", "torch.cuda")
 PAIR: Final = {"values": 0, "indices": 1}  # the parts of `x.max(1)` by their names
 
 
@@ -116,6 +117,13 @@ class Value:
         return self.kind == "unknown" and self.device == "cuda"
 
     @property
+    def place(self) -> Device:
+        """The device that a text or a device names, or the one that it is on."""
+        if isinstance(self.const, str):
+            return "host" if self.const == "cpu" else "cuda" if self.const.startswith(_OF_GPU) else "?"
+        return self.device
+
+    @property
     def is_known(self) -> bool:
         return self.kind not in ("unknown", "bottom")
 
@@ -168,6 +176,16 @@ def together(values: Iterable[Value]) -> Value:
         default=found.assumptions,
     )
     return found if sure == found.assumptions else found.but(assumptions=sure)
+
+
+def ways(values: Iterable[Value], last: Value = BOTTOM) -> Value:
+    """What holds whichever way the program goes: a device that may be a GPU is one, and so is where the `last` of the ways, if it is taken, has
+    moved something to one, as `if use_cuda: x = x.cuda()` does. All of this costs something only there."""
+    several = list(values)
+    found = join(several)
+    asked = several if found.kind in ("text", "device") else (last,)
+    is_open = found.device == "?" and found.const is UNSET and len(several) > 1
+    return found.but(device="cuda") if is_open and any(one.place == "cuda" for one in asked) else found
 
 
 def _joined(a: Value, b: Value) -> Value:

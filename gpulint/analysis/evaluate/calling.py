@@ -273,12 +273,9 @@ class Calling:
         return self._named_device(self._evaluator.value_of(node, frame))
 
     def _named_device(self, value: Value) -> Device:
-        if isinstance(value.const, str) and value.kind in ("text", "device"):
-            on_gpu = value.const.startswith(("cuda", "torch.cuda"))
-            return "host" if value.const == "cpu" else "cuda" if on_gpu else "?"
         if isinstance(value.const, int) and value.kind == "number":
             return "cuda"
-        return value.device if value.kind in ("device", "text", "tensor", "parameter") else "?"
+        return value.place if value.kind in ("device", "text", "tensor", "parameter") else "?"
 
     def option(self, base: Value, name: str) -> Value | None:
         """What an option of the command line is unless somebody asks for another, where that names a device; it decides nothing else."""

@@ -7,7 +7,7 @@ import builtins
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
-from gpulint.analysis.domain.values import BOTTOM, NUMBER, TEXT, UNKNOWN, Assumption, Graph, Value, join
+from gpulint.analysis.domain.values import BOTTOM, NUMBER, TEXT, UNKNOWN, Assumption, Graph, Value, join, ways
 from gpulint.analysis.evaluate.frames import Evaluating, Frame, bind
 from gpulint.analysis.evaluate.narrowing import is_no_tensor, without_graph
 from gpulint.analysis.models.table import table
@@ -56,16 +56,18 @@ class Names:
         if len(reaching) > 1:  # not what stands on a way that is known not to be gone
             gone = tuple(one for one in reaching if one is ENTRY or not self._is_dead(one, frame))
             reaching = gone or reaching
-        values = [
-            without_graph(value) if is_no_tensor(node, one, flow) else value
+        bound = {
+            one: without_graph(value) if is_no_tensor(node, one, flow) else value
             for one in reaching
             if one is not ENTRY and one.kind != "delete"
             for value in (self._evaluator.definition(one, frame),)
-        ]
+        }
+        values = [*bound.values()]
         is_bound = any(one.kind not in ("entry", "delete", "inplace") for one in reaching)
         if ENTRY in reaching and (not is_bound or node.id in flow.elsewhere):
             values.append(self.outer(node.id, frame))
-        found = join(values) if values else UNKNOWN
+        last = max(bound, key=lambda one: getattr(one.node, "lineno", 0), default=None)
+        found = ways(values, bound[last] if last is not None else BOTTOM) if values else UNKNOWN
         if found.kind == "tensor" and not found.graph:
             found = self._filled(found, node.id, frame)
         seen = found.kind not in ("unknown", "loaded") or bool(found.graph)

@@ -71,10 +71,11 @@ def _is_of(evaluator: Evaluator, base: Any, place: Place) -> bool:
 
 
 def origins_of(evaluator: Evaluator, value: Value) -> frozenset[Any]:
-    """Where a network was made; of one of which only the class is known, where any of the class are."""
+    """Where a network was made; of one of which only the class is known, where any of the class are, or of those that derive from it."""
     if value.origins or not isinstance(value.ref, Class):
         return value.origins
-    return frozenset(evaluator.made(value.ref))
+    several = (value.ref, *evaluator.program.subclasses(value.ref))
+    return frozenset(one for cls in several for one in evaluator.made(cls))
 
 
 def share(some: Iterable[Any], others: Iterable[Any]) -> bool:

@@ -20,7 +20,7 @@ class Attribution:
         score = self.net(picture)[0, label]
         keys = list(self.stored)
         slopes = torch.autograd.grad(score, [self.stored[k] for k in keys], create_graph=True)  # expect: GPU302
-        return {k: (g * self.stored[k]).sum().item() for k, g in zip(keys, slopes)}  # low: GPU504
+        return {k: (g * self.stored[k]).sum().item() for k, g in zip(keys, slopes)}  # note: GPU504
 
     def release(self):
         for handle in self.handles:

@@ -16,7 +16,7 @@ class Pointer(nn.Module):
             hidden, _ = self.cell(x)
             score = self.head(hidden)
             for one in chosen:
-                score[:, one.item()] = -1e18  # low: GPU504
+                score[:, one.item()] = -1e18  # note: GPU504
             chosen.append(torch.distributions.Categorical(logits=score).sample())
         return chosen
 
@@ -27,5 +27,5 @@ def answers(loader):
     found = []
     for x in loader:
         chosen = network(x.cuda())
-        found.append([one.item() for one in chosen])  # low: GPU504
+        found.append([one.item() for one in chosen])  # note: GPU504
     return found

@@ -22,7 +22,7 @@ def train(loader, words):
         kept = [row[row > 0] for row in scores]  # note: GPU504
         found = list(map(int, best))  # note: GPU504
         for row, word in enumerate(words):
-            print(f"{word}: {best[row]}")  # low: GPU504
+            print(f"{word}: {best[row]}")  # note: GPU504
         counts = torch.zeros(100, 100)
         for one, other in zip(labels.view(-1), best.view(-1)):
             counts[one, other] += 1  # note: GPU504
@@ -49,5 +49,5 @@ def scored(trees):
         for tree in batch:
             part = scores.narrow(0, start, tree.size)
             start += tree.size
-            right += part.max().item() > 0  # low: GPU504
+            right += part.max().item() > 0  # note: GPU504
         print(right)

@@ -16,9 +16,9 @@ def train(loader, texts):
         optimizer.step()
         best, total = scores.max(1)[1], scores.sum(0)
         order = sorted(range(len(total)), key=lambda word: total[word].item())  # note: GPU504
-        wrong = [row for row in range(len(labels)) if best[row] != labels[row]]  # low: GPU504
+        wrong = [row for row in range(len(labels)) if best[row] != labels[row]]  # note: GPU504
         for row, text in enumerate(texts):
-            print(order[0], wrong, text[: best[row]])  # low: GPU504
+            print(order[0], wrong, text[: best[row]])  # note: GPU504
         for row in range(len(labels)):
             if labels[row] == 2:
                 print(row)

@@ -9,5 +9,5 @@ def report(net, loader, names):
         p = net(x.cuda()).softmax(1)
         top = p.argmax(1)
         for j, f in enumerate(files):
-            rows.append((f, names[top[j].item()], p[j].max().cpu()))  # low: GPU504
+            rows.append((f, names[top[j].item()], p[j].max().cpu()))  # note: GPU504
     return rows

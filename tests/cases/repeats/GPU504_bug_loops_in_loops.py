@@ -23,7 +23,7 @@ def validate(loader):
         scores = best.float().mean(1)
         said.append([score.item() for score in scores])  # note: GPU504
         for place in range(scores.size(0)):
-            if scores[place] < 0.5:  # low: GPU504
+            if scores[place] < 0.5:  # note: GPU504
                 break
         print([scores[place].item() for place in range(3)])
     return said

@@ -75,12 +75,16 @@ def _since_made(evaluator: Evaluator, origin: Any, frame: Frame) -> Placed:
     if moves and frame.function.name == "__init__" and moves[0].frame.function.cls is frame.function.cls:
         return Placed("host", "made", moves[0].node)  # moved only after the constructor
     moves.sort(key=lambda one: one.frame.flow.order.get(one.frame.flow.statement_of(one.node), 0))
+    found = []
     for use in reversed(moves):
         flow = use.frame.flow
         if len(moves) > 1 and isinstance(flow.blocks[flow.statement_of(use.node)].owner, ast.If):
             continue  # in some cases only
         assert use.row is not None
-        return Placed(_device(evaluator, use.row, use.node, use.frame) or "?", "moved", use.node)
+        found.append(Placed(_device(evaluator, use.row, use.node, use.frame) or "?", "moved", use.node))
+    if found:  # of several functions nothing tells which is the last
+        several = len({use.frame.function for use in moves}) > 1
+        return next((one for one in found if several and one.device == "cuda"), found[0])
     if isinstance(node, ast.Call) and where is not None:
         made = evaluator.value_of(node.func, where)
         row = evaluator.table.function(made.ref)
@@ -93,8 +97,18 @@ def _since_made(evaluator: Evaluator, origin: Any, frame: Frame) -> Placed:
             return Placed(evaluator.calling.device_of(device, where), "moved", node)
         # an optimizer's states are where its parameters are
         if getattr(row, "gives", "") != "optimizer" and _stays_where_made(evaluator, node, where):
-            return Placed("host", "made", node)
+            whole = remembered(where.memo, ("whole", frame), None, lambda: _whole(evaluator, where, frame))
+            return whole or Placed("host", "made", node)
     return Placed("?", "given")
+
+
+def _whole(evaluator: Evaluator, within: Frame, frame: Frame) -> Placed | None:
+    """Where a network is that a constructor makes a part of, once it is moved."""
+    cls = within.function.cls if within.function.name == "__init__" else None
+    own = within.receiver or (evaluator.instance(cls) if cls is not None else UNKNOWN)
+    made = origins_of(evaluator, own) if own.kind == "module" else ()
+    found = (_since_made(evaluator, one, frame) for one in in_text_order(made))
+    return next((one for one in found if one.how == "moved"), None)
 
 
 def _stays_where_made(evaluator: Evaluator, node: ast.Call, frame: Frame) -> bool:

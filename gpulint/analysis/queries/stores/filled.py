@@ -60,6 +60,12 @@ def filled(evaluator: Evaluator, node: Any, frame: Frame, depth: int = _DEEPEST)
     shapes = dict.fromkeys(one.sizes for one in found)  # each once: `x.sign() * x.abs()` is as large as `x`
     sizes = [*(place for shape in shapes for place in shape), *((one, frame) for one in more)]
     data = [*(each for one in put for each in one or ()), *(each for one in found for each in one.data)]
+    places = node.args[:-1] if method is not None and method.does == "fills places" else ()
+    data += [
+        (one, frame)
+        for one in places
+        if not (_is_plain(evaluator, one, frame) or filled(evaluator, one, frame))
+    ]
     return Filled(how, found[0].begun, tuple(sizes), tuple(data))
 
 
@@ -136,10 +142,16 @@ def extent(evaluator: Evaluator, places: Iterable[Place]) -> tuple[int, int, int
     """How large something is by the expressions of its shape: the product of those that are known, from how many sizes of other tensors it is
     made, and how many more it has. A whole shape counts as two and more, or three where it is that of pictures or sequences on their way
     through a network. So does a tensor that is an index."""
-    known, sizes, more = 1, {}, 0
-    for node, frame in places:
+    known, sizes, more = 1, dict[str, int](), 0
+    queue = list(places)
+    for node, frame in queue:  # grows by what is in a shape that has a name
         value = evaluator.value_of(node, frame)
+        named = [one for one in value.origins if isinstance(one[0], ast.List)] if value.kind == "list" else []
+        queue += [(one, where) for listed, where in named for one in listed.elts]
         whole = _whole(node, frame)
+        if named:
+            continue
+        more += ast.unparse(node) in sizes
         if isinstance(value.const, int):
             known *= value.const
             continue

@@ -9,14 +9,14 @@ from typing import Any, Final
 from gpulint.analysis.domain.values import Device, Value
 from gpulint.analysis.evaluate.consumers import ANY, Use, consumers
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.evaluate.frames import Frame, remembered
 from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.calls import entered
 from gpulint.analysis.queries.networks.behind import behind, made_of, sources
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.stores.stores import Store, stores_in
-from gpulint.analysis.syntax.nodes import argument, key_of, keyword, last_name
+from gpulint.analysis.syntax.nodes import argument, arguments, key_of, keyword, last_name
 
 _MOST: Final = 40  # operations
 JOINING: Final = frozenset("cat stack concat concatenate hstack vstack dstack row_stack".split())
@@ -24,6 +24,7 @@ _IDS: Final = frozenset({"argmax", "argmin", "multinomial"})
 _SAME: Final = frozenset(
     "clone contiguous detach float half bfloat16 to cuda softmax gather_for_metrics".split()
 )
+_PLACED: Final = frozenset({"tensor", "parameter", "list", "tuple", "dict", "unknown", "device"})
 _WANTING: Final = frozenset({"fed", "backward", "called", "optimized", "copied"})
 
 
@@ -148,24 +149,58 @@ def is_move(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
     return where is not None and evaluator.calling.device_of(where, frame) != "host"
 
 
-def devices(evaluator: Evaluator, node: Any, frame: Frame, depth: int = 2) -> Iterator[Device]:
-    """The devices that a tensor, or those in a list, may be on: in the function by itself, or else by what calls it, as a network gives it or
-    is given."""
+def devices(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[Device]:
+    """The devices that a tensor, or those in a list, may be on: in the function by itself, or else by what calls it."""
     for where in (frame, *entered(evaluator, frame)):
-        whole = evaluator.value_of(node, where)
-        value = each_of(evaluator, whole)
-        device = value.device
-        if device == "?" and value.kind == "parameter":
-            device = placed(evaluator, node, where).device
-        elif device == "?":
-            made, inner = operations(evaluator, node, where)[-1]
-            run = forward_of(evaluator, made, inner) if isinstance(made, ast.Call) else None
-            put = _put_into(evaluator, whole) if depth else ()
-            inside = (each for one in put for each in devices(evaluator, *one, depth - 1) if each != "?")
-            device = placed(evaluator, run.expression, run.frame).device if run else next(inside, "?")
+        device = remembered(where.memo, ("device", node), "?", lambda: _device(evaluator, node, where))  # noqa: B023
         yield device
         if device != "?" and where is frame:
             return
+
+
+def _device(evaluator: Evaluator, node: Any, frame: Frame) -> Device:
+    """Where a tensor is by what it is made of: where that is or, of what a network gives, where the network is. No operation takes tensors
+    of a GPU and of the host, so one of them says it."""
+    queue, found = [(node, frame)], "?"
+    for one, where in queue:  # grows while it is gone through
+        value = evaluator.value_of(one, where)
+        run = forward_of(evaluator, one, where) if isinstance(one, ast.Call) else None
+        device = each_of(evaluator, value).device
+        if device == "?" and (run is not None or value.kind == "parameter"):
+            at = (one, where) if run is None else (run.expression, run.frame)
+            device = placed(evaluator, *at).device
+        if device == "cuda":
+            return "cuda"
+        found = device if device == "host" else found
+        if device == "?":
+            new = dict.fromkeys(
+                [*_operands(evaluator, one, where, run is not None), *_put_into(evaluator, value)]
+            )
+            known = [each for each in new if each not in queue and evaluator.value_of(*each).kind in _PLACED]
+            queue += known[: _MOST - len(queue)]
+    return found  # type: ignore[return-value]
+
+
+def _operands(evaluator: Evaluator, node: Any, frame: Frame, runs: bool) -> list[tuple[Any, Frame]]:
+    """What says where an expression is: what its name is bound to, what it is worked out of, the device that it is moved to."""
+    found = list(sources(evaluator, node, frame))
+    if found or isinstance(node, ast.Name):
+        is_there = any(evaluator.value_of(*one).device == "host" for one in found[1:])  # on one of the ways
+        return found if not is_there else []
+    if not isinstance(node, ast.Call):
+        part = getattr(node, "value", None) or getattr(node, "elt", None)
+        several = [part] if part is not None else ast.iter_child_nodes(node)
+        return [(one, frame) for one in several if isinstance(one, ast.expr)]
+    base, given = getattr(node.func, "value", None), arguments(node)
+    row = evaluator.row_of(node, frame)
+    if row is None and not runs:
+        row, given = evaluator.table.own("tensor", last_name(node.func)), [base, *given]
+    named = keyword(node, "device")
+    if row is not None and row.device == "argument":
+        named = named or next(iter(node.args), None)
+    if named is not None:
+        given = [named]
+    return [(one, frame) for one in given if one is not None] if runs or row is not None else []
 
 
 def _put_into(evaluator: Evaluator, value: Value) -> Iterator[tuple[Any, Frame]]:
