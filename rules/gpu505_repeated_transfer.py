@@ -244,8 +244,8 @@ class _Move:
         """Whether what it is moved to is a device for certain, wherever that is."""
         given = self.call.args[0] if self.call.args and not self.is_into else keyword(self.call, "device")
         kind = self.asked.evaluator.value_of(given, self.frame).kind if given is not None else "none"
-        is_one = kind in ("device", "tensor", "parameter")
-        return is_one or (kind == "unknown" and "cuda" in devices(self.asked.evaluator, given, self.frame))
+        there = kind == "unknown" and "cuda" in devices(self.asked.evaluator, given, self.frame)
+        return kind in ("device", "tensor", "parameter") or there
 
     @property
     def name(self) -> str:
@@ -310,8 +310,10 @@ class _Move:
         owner = block.owner
         if not isinstance(owner, (ast.If, ast.Try)) or (self.loop and not self.is_of_round(owner)):
             return True
+        asks = getattr(owner, "test", None)
+        is_none = isinstance(asks, ast.Compare) and isinstance(asks.ops[0], ast.Is)  # `if mask is None:`
         values = (getattr(one, "value", None) for one in block.statements)
-        return all(_device(self.asked, one, self.frame) is not None for one in values)
+        return not is_none and all(_device(self.asked, one, self.frame) is not None for one in values)
 
     def of_made(self, made: Filled) -> Iterator[Answer]:
         if self.asked.evaluator.value_of(self.moved, self.frame).device != "host":

@@ -10,7 +10,7 @@ from gpulint.analysis.domain.values import Value, in_text_order
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, settled
 from gpulint.analysis.project.file import Class, Function
-from gpulint.analysis.syntax.flow import Definition
+from gpulint.analysis.syntax.flow import Definition, Flow
 from gpulint.analysis.syntax.nodes import argument, key_of, keyword, last_name
 
 LARGE: Final = 10_000_000  # weights from which one more copy is much beside a training
@@ -128,11 +128,16 @@ def _of_returned(evaluator: Evaluator, call: ast.Call, frame: Frame, depth: int)
     return min(found, key=lambda one: one.least, default=Weight(0, False))
 
 
+def run_through(loop: Any, flow: Flow) -> Any:
+    """What a loop runs through, whether or not it counts that."""
+    through = flow.iterated(loop)
+    counts = isinstance(through, ast.Call) and last_name(through.func) == "enumerate" and through.args
+    return through.args[0] if counts else through
+
+
 def trips(evaluator: Evaluator, loop: Any, frame: Frame) -> int | None:
     """How often a loop runs, at most: of `range`, of `islice`, or of a display."""
-    through = frame.flow.iterated(loop)
-    if isinstance(through, ast.Call) and last_name(through.func) == "enumerate" and through.args:
-        through = through.args[0]
+    through = run_through(loop, frame.flow)
     name = last_name(through.func) if isinstance(through, ast.Call) else ""
     if name in ("range", "trange", "islice") and through.args:
         end = through.args[0 if len(through.args) == 1 else 1]

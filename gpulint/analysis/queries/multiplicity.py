@@ -13,8 +13,9 @@ from typing import Any, Final, Literal
 from gpulint.analysis.evaluate.consumers import goes_backward_by
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, remembered
-from gpulint.analysis.evaluate.weights import trips
+from gpulint.analysis.evaluate.weights import run_through, trips
 from gpulint.analysis.project.file import Function
+from gpulint.analysis.queries.calls import entered
 from gpulint.analysis.queries.networks.behind import made_of
 from gpulint.analysis.queries.steps import Event, Steps
 from gpulint.analysis.syntax.nodes import LOOPS, iterated, key_of, last_name, names_in
@@ -199,8 +200,13 @@ class Multiplicity:
         return not (event.over_data or any(isinstance(one, ast.While) for one in inner) or any(data))
 
     def trips(self, loop: Any, frame: Frame) -> int | None:
-        """The number of rounds, where it is known and small."""
-        count = trips(self.evaluator, loop, frame)
+        """The number of rounds, where it is known and small: also of a display that all who call the function give it."""
+        through, count = run_through(loop, frame.flow), trips(self.evaluator, loop, frame)
+        bound = frame.flow.reaching(through) if isinstance(through, ast.Name) else ()
+        by = entered(self.evaluator, frame) if [one.kind for one in bound] == ["parameter"] else ()
+        written = [getattr((where.argument(through.id) or (None,))[0], "elts", None) for where in by]
+        if written and None not in written:
+            return max(map(len, written))
         shown = isinstance(iterated(loop), (ast.Tuple, ast.List))  # what is written out is few
         return count if count is not None and (shown or count <= FEW) else None
 
