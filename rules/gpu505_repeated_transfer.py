@@ -161,7 +161,8 @@ def _moved(asked: Asked, call: Any, frame: Frame) -> _Move | None:
     if (made or copies) is None and (into or not is_kept):
         return None
     ways = asked.multiplicity.of(call, frame) if loop is None else ()
-    known = next((one for one in ways if one.rate == "step"), None)
+    steps = (one for one in ways if one.rate == "step")
+    known = min(steps, key=lambda one: one.work != "train", default=None)  # a training, where there is one
     unseen = (one for one in ways if one.rate == "?" and one.loop is None and not _begins(one, frame))
     rounds = known or next(unseen, None)
     if loop is None and rounds is None:

@@ -204,7 +204,9 @@ class Multiplicity:
         through, count = run_through(loop, frame.flow), trips(self.evaluator, loop, frame)
         bound = frame.flow.reaching(through) if isinstance(through, ast.Name) else ()
         by = entered(self.evaluator, frame) if [one.kind for one in bound] == ["parameter"] else ()
-        written = [getattr((where.argument(through.id) or (None,))[0], "elts", None) for where in by]
+        written: list[Any] = [
+            getattr((where.argument(through.id) or (None,))[0], "elts", None) for where in by
+        ]
         if written and None not in written:
             return max(map(len, written))
         shown = isinstance(iterated(loop), (ast.Tuple, ast.List))  # what is written out is few

@@ -165,14 +165,14 @@ def _device(evaluator: Evaluator, node: Any, frame: Frame) -> Device:
     for one, where in queue:  # grows while it is gone through
         value = evaluator.value_of(one, where)
         run = forward_of(evaluator, one, where) if isinstance(one, ast.Call) else None
-        device = each_of(evaluator, value).device
+        device, network = each_of(evaluator, value).device, None
         if device == "?" and (run is not None or value.kind == "parameter"):
-            at = (one, where) if run is None else (run.expression, run.frame)
-            device = placed(evaluator, *at).device
+            network = placed(evaluator, *((one, where) if run is None else (run.expression, run.frame)))
+            device = network.device
         if device == "cuda":
             return "cuda"
         found = device if device == "host" else found
-        if device == "?":
+        if device == "?" or (network is not None and network.how == "made"):  # what it is given may say more
             new = dict.fromkeys(
                 [*_operands(evaluator, one, where, run is not None), *_put_into(evaluator, value)]
             )
