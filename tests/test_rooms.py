@@ -102,10 +102,10 @@ BUDGETS = {
     f"{ANALYSIS}.domain": 155,
     f"{ANALYSIS}.evaluate": 2_911,
     f"{ANALYSIS}.models": 230,
-    f"{ANALYSIS}.queries": 4_832,
+    f"{ANALYSIS}.queries": 4_834,
     RULES: 6_341,
 }
-MOST_OF_READING = 15_927  # all of them together; 16,000 is the aim
+MOST_OF_READING = 15_929  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 

@@ -150,6 +150,7 @@ def _steps_with(evaluator: Evaluator, function: Function) -> list[Update]:
 
 def _entry(evaluator: Evaluator, node: Any, frame: Frame) -> Any:
     """The key under which what an expression gives is in a dict; None where that is not seen."""
+    node = frame.flow.unaliased(node)
     if isinstance(node, ast.Subscript):
         return evaluator.index(node, frame)
     is_entry = isinstance(node, ast.Attribute) and evaluator.value_of(node.value, frame).kind == "dict"

@@ -678,12 +678,13 @@ def _facts_at(statement: Any, flow: Any) -> set[Any]:
 
 
 def emptying(key: str, spelled: str, frame: Frame) -> Iterator[Any]:
-    """The statements of a function that empty a container or give its key another one."""
+    """The statements of a function that empty a container or give its key another one: not those that make a name another name of one."""
     flow = frame.flow
     keys = {key, spelled}
     for one in keys:
         for definition in flow.definitions.get(one, ()):
-            anew = definition.kind == "assign" and not takes_itself_in(definition, one, frame)
+            named = isinstance(definition.node, ast.Name) and _alias(definition, flow) is not None
+            anew = definition.kind == "assign" and not (named or takes_itself_in(definition, one, frame))
             if anew or definition.kind == "delete":
                 first = {(f"{one} == None", True), (one, False)} & _facts_at(definition.statement, flow)
                 if not isinstance(definition.statement, (ast.For, ast.AsyncFor)) and not first:
