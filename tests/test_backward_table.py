@@ -18,9 +18,10 @@ RULES = RuleSet(all_rules(), confidence=Confidence.LOW)
 
 # What goes backward, by what it is given. Of libraries without a row in the models one each: they are all alike unseen.
 GIVEN_TO = (
-    "torch.autograd.backward torch.autograd.grad torch.distributed.autograd.backward apex.amp.scale_loss "
+    "torch.autograd.backward torch.autograd.grad torch.distributed.autograd.backward "
     ".manual_backward .optimizer_backward"
 ).split()
+SCALED = "with amp.scale_loss(out.sum(), other) as scaled:\n            scaled.backward()"
 FUNCTION_OF = (
     "torch.autograd.functional.anything torch.autograd.gradcheck torch.autograd.gradgradcheck torch.func.anything torch.vmap "
     "torch.nn.utils.stateless.functional_call torch.utils.checkpoint.anything torch.optim.LBFGS captum.anything "
@@ -93,8 +94,9 @@ def claims_no_backward(text: str) -> list[Finding]:
         *(program(FUNCTION, name, "density, x") for name in FUNCTION_OF),
         *(GIVEN.format(imports="", call=f"out.{name}(print)") for name in ("retain_grad", "register_hook")),
         GIVEN.format(imports="", call="out.sum().backward()"),
+        GIVEN.format(imports="from apex import amp", call=SCALED),
     ],
-    ids=[*GIVEN_TO, *FUNCTION_OF, ".retain_grad", ".register_hook", ".backward"],
+    ids=[*GIVEN_TO, *FUNCTION_OF, ".retain_grad", ".register_hook", ".backward", "apex.amp.scale_loss"],
 )
 def test_no_safe_fix_cuts_what_it_goes_through(text: str) -> None:
     assert claims_no_backward(text) == []
