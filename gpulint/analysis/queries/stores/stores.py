@@ -327,8 +327,8 @@ def _again(store: Item, flow: Flow) -> Way | None:
         is_item = isinstance(whole, ast.Subscript) and ast.unparse(whole) == spelled
         return is_item or (of is not None and ast.unparse(of) == spelled.partition("[")[0])
 
-    parts = _computed_of(store.value, flow)
-    if not isinstance(flow.unaliased(store.value), ast.BinOp) or not any(map(is_own, parts)):
+    parts = _computed_of(store.value, flow) if isinstance(flow.unaliased(store.value), ast.BinOp) else []
+    if not any(map(is_own, parts)):
         return None
     products = (one for one in parts if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Mult))
     return "averaged" if any(is_own(one.left) or is_own(one.right) for one in products) else "added"
