@@ -100,12 +100,12 @@ BUDGETS = {
     f"{ANALYSIS}.syntax": 695,
     f"{ANALYSIS}.project": 624,
     f"{ANALYSIS}.domain": 155,
-    f"{ANALYSIS}.evaluate": 2_911,
+    f"{ANALYSIS}.evaluate": 2_921,
     f"{ANALYSIS}.models": 230,
-    f"{ANALYSIS}.queries": 4_834,
+    f"{ANALYSIS}.queries": 4_826,
     RULES: 6_341,
 }
-MOST_OF_READING = 15_929  # all of them together; 16,000 is the aim
+MOST_OF_READING = 15_931  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 

@@ -178,7 +178,7 @@ def together(values: Iterable[Value]) -> Value:
     return found if sure == found.assumptions else found.but(assumptions=sure)
 
 
-def ways(values: Iterable[Value], last: Value = BOTTOM) -> Value:
+def join_ways(values: Iterable[Value], last: Value = BOTTOM) -> Value:
     """What holds whichever way the program goes: a device that may be a GPU is one, and so is where the `last` of the ways, if it is taken, has
     moved something to one, as `if use_cuda: x = x.cuda()` does. All of this costs something only there."""
     several = list(values)

@@ -24,9 +24,9 @@ from gpulint.analysis.domain.values import (
     Graph,
     Value,
     join,
+    join_ways,
     listed,
     together,
-    ways,
 )
 from gpulint.analysis.evaluate.calling import Calling, begun_by
 from gpulint.analysis.evaluate.consumers import MOST_FOLLOWED, Use, consumers
@@ -558,7 +558,7 @@ class Evaluator:
         if holds is not None:
             return self.value_of(node.body if holds else node.orelse, frame)
         body = self.value_of(node.body, frame)
-        return ways((body, self.value_of(node.orelse, frame)), body)
+        return join_ways((body, self.value_of(node.orelse, frame)), body)
 
     def _boolean(self, node: ast.BoolOp, frame: Frame) -> Value:
         return join(self.value_of(one, frame) for one in node.values).without_const
@@ -713,7 +713,7 @@ class Evaluator:
         reaching = frame.flow.reaching(node)
         own = [self.definition(one, frame) for one in reaching if one.kind not in ("entry", "delete")]
         if own and all(one.kind != "entry" for one in reaching):
-            found = ways(own)
+            found = join_ways(own)
             if found.is_known or found.graph:
                 return found
         base = self.value_of(node.value, frame)
@@ -794,7 +794,7 @@ class Evaluator:
             values = [given, *(one for one in values if not one.assumptions)]
         if not values:
             return self._declared_field(cls, name)
-        found = ways(values)
+        found = join_ways(values)
         if found.assumptions or not found.is_known or found.kind == "none":
             by_use = self.names.used_as(cls, name)
             if by_use is not None and found.kind == by_use.kind:

@@ -7,7 +7,17 @@ import builtins
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
-from gpulint.analysis.domain.values import BOTTOM, NUMBER, TEXT, UNKNOWN, Assumption, Graph, Value, join, ways
+from gpulint.analysis.domain.values import (
+    BOTTOM,
+    NUMBER,
+    TEXT,
+    UNKNOWN,
+    Assumption,
+    Graph,
+    Value,
+    join,
+    join_ways,
+)
 from gpulint.analysis.evaluate.frames import Evaluating, Frame, bind
 from gpulint.analysis.evaluate.narrowing import is_no_tensor, without_graph
 from gpulint.analysis.models.table import table
@@ -67,7 +77,7 @@ class Names:
         if ENTRY in reaching and (not is_bound or node.id in flow.elsewhere):
             values.append(self.outer(node.id, frame))
         last = max(bound, key=lambda one: getattr(one.node, "lineno", 0), default=None)
-        found = ways(values, bound[last] if last is not None else BOTTOM) if values else UNKNOWN
+        found = join_ways(values, bound[last] if last is not None else BOTTOM) if values else UNKNOWN
         if found.kind == "tensor" and not found.graph:
             found = self._filled(found, node.id, frame)
         seen = found.kind not in ("unknown", "loaded") or bool(found.graph)

@@ -268,13 +268,8 @@ class Multiplicity:
         return bool(texts & {"cuda", "cpu", "mps"})
 
     def _modulo(self, test: Any, frame: Frame) -> Any:
-        """The divisor of a condition on a remainder, through one name: `step % every == 0`, `not step % every`."""
-        if isinstance(test, ast.Name):
-            reaching = frame.flow.reaching(test)
-            values = [one.value for one in reaching if one.kind == "assign" and not one.path]
-            if len(values) == 1 and len(reaching) == 1:
-                return self._modulo(values[0], frame)
-            return None
+        """The divisor of a condition on a remainder, whatever its name: `step % every == 0`, `not step % every`."""
+        test = frame.flow.unaliased(test)
         if isinstance(test, ast.BoolOp):
             found = [self._modulo(one, frame) for one in test.values]
             return next((one for one in found if one is not None), None)

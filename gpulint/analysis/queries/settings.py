@@ -84,10 +84,7 @@ def _given(evaluator: Evaluator, frame: Frame) -> Iterator[tuple[Any, Any, Any]]
 
 def text_of(evaluator: Evaluator, node: Any, frame: Frame) -> tuple[str, Any]:
     """The text that an expression gives, `{}` for what only a run can tell, and what spells it where one constant does."""
-    if isinstance(node, ast.Name):
-        reaching = frame.flow.reaching(node)
-        if len(reaching) == 1 and reaching[0].kind == "assign" and not reaching[0].path:
-            return text_of(evaluator, reaching[0].value, frame)
+    node = frame.flow.unaliased(node)
     known = evaluator.value_of(node, frame).const
     if isinstance(known, str):
         return known, node if isinstance(node, ast.Constant) else None
