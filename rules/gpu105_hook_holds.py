@@ -21,7 +21,7 @@ from gpulint.analysis.queries.networks.placed import moved_anywhere
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.flow import Flow
-from gpulint.analysis.syntax.nodes import arguments
+from gpulint.analysis.syntax.nodes import arguments, called_on
 from gpulint.answers import Answer, Question, confidence_of, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
@@ -229,7 +229,8 @@ def _holds_object(hook: Hook) -> bool:
 
 
 def _is_of_node(hook: Hook) -> bool:
-    return any(getattr(one, "attr", "") == "grad_fn" for one in ast.walk(hook.call.func))
+    on: Any = hook.frame.flow.place(called_on(hook.call))
+    return any(getattr(one, "attr", "") == "grad_fn" for one in ast.walk(on))
 
 
 def _of_cycle(asked: Asked, hook: Hook) -> Iterator[Answer]:

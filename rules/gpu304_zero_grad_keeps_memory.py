@@ -8,7 +8,7 @@ from typing import Any
 from gpulint.analysis.asked import Asked
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.syntax.nodes import argument
+from gpulint.analysis.syntax.nodes import argument, key_of
 from gpulint.answers import Answer, Question, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.rule import Claimed, Cost, Remove, Repair, Report, Rule
@@ -92,7 +92,7 @@ def _answers(asked: Asked, call: ast.Call, frame: Frame) -> Iterator[Answer]:
     if base is None or base.kind not in ("optimizer", "module", "unknown"):
         yield refuted(Question.TENSOR, "it is of neither an optimizer nor a network")
     for one in flow.definitions_of("inplace", "augmented"):
-        if one.key.removesuffix(".data").endswith(".grad"):
+        if (key_of(flow.place(one.node)) or "").removesuffix(".data").endswith(".grad"):
             yield refuted(Question.MEANT, "who writes into gradients wants them to be there", one.statement)
     for name in _CAPTURING:
         for other, captured in asked.file.calls_named(name):

@@ -263,7 +263,7 @@ class _Move:
         filling = [name for name, row in evaluator.table.knows("list").items() if row.does]
         into = [one.target for one in flow.stores if self.is_of_round(one.statement)]
         into += [one.func for name in filling for one in flow.calls.get(name, ()) if self.is_of_round(one)]
-        changed = {ast.unparse(getattr(one, "value", one)).partition("[")[0] for one in into}
+        changed = {ast.unparse(flow.place(getattr(one, "value", one))).partition("[")[0] for one in into}
         for one in ast.walk(self.moved):
             if isinstance(one, ast.Call) and one is not self.moved:
                 if evaluator.value_of(one, self.frame).kind not in ("number", "list"):

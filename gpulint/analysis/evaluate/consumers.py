@@ -688,7 +688,8 @@ class _Worklist:
     def store(self, container: Any, at: Any, frame: Frame, path: Path) -> None:
         """Put into a container: go on with what is taken out of it."""
         value = self.evaluator.value_of(container, frame)
-        self.use("stored", at, frame, path, key_of(container) or "", owner=(container, value))
+        name = key_of(frame.flow.place(container)) or ""
+        self.use("stored", at, frame, path, name, owner=(container, value))
         self.into(container, frame, path if value.kind in ("tensor", "parameter") else (ANY, *path))
 
     def into(self, container: Any, frame: Frame, path: Path) -> None:

@@ -317,7 +317,7 @@ class Names:
     def role(self, key: str, function: Function, depth: int = 2) -> Value | None:
         """The role that a key plays in a function: a network is what is asked for its parameters."""
         flow, rows = function.flow, self._evaluator.table
-        uses = flow.uses.get(key, [])
+        uses = flow.uses_as(key)
         asked = {name for node in uses for name in _asked(flow, node)}
         if self._runs_as_network(key, function):
             return Value("module")
@@ -346,7 +346,7 @@ class Names:
         flow = function.flow
         is_method = "." in key and key.rpartition(".")[0] != function.self_name
         is_class = key[:1].isupper() and key[1:2].islower()  # what it is called for is made, and not run
-        for node in flow.uses.get(key, ()):
+        for node in flow.uses_as(key):
             *_, (moved, above) = _moved(flow, node, _IN_PLACE)
             if isinstance(moved, ast.Call) and _is_alone(flow, moved):
                 return True

@@ -175,7 +175,7 @@ def _updates_itself(use: Use) -> bool:
     own = names_in(use.node)
     calls = (one for one in use.frame.flow.ancestors(use.node) if called_on(one) is not None)
     written = next((called_on(one) for one in calls if last_name(one.func).endswith("_")), None)
-    return written is not None and bool(own & names_in(written))
+    return written is not None and bool(own & names_in(use.frame.flow.place(written)))
 
 
 def _needs_it_there(use: Use) -> bool:

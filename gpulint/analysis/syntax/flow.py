@@ -141,6 +141,7 @@ class Store:
 
 
 _MOST_NAMES = 4  # one for the other
+_PLACES = (ast.Name, ast.Attribute, ast.Subscript)
 _CHANGING = (ast.List, ast.Dict, ast.Set)
 _LEAVING = (ast.Continue, ast.Return, ast.Break, ast.Raise)
 
@@ -247,10 +248,10 @@ class Flow:
 
     def calls_on(self, keys: Collection[str | None], *names: str) -> Iterator[ast.Call]:
         """Its calls of methods by these names on what goes by one of the keys."""
-        for name in names:
-            for call in self.calls.get(name, ()):
-                if isinstance(call.func, ast.Attribute) and key_of(call.func.value) in keys:
-                    yield call
+        for call in (one for name in names for one in self.calls.get(name, ())):
+            on = call.func.value if isinstance(call.func, ast.Attribute) else None
+            if on is not None and any(key_of(one) in keys for one in self.stands_for(on)):
+                yield call
 
     # -- definitions and uses
 
@@ -265,15 +266,30 @@ class Flow:
             found = self._resolved[node] = self._resolve(self._reach.get(node, _AT_ENTRY))
         return found
 
-    def unaliased(self, node: Any) -> Any:
-        """What a name stands for, where one assignment gives it that, and nothing that may be changed by then; else the node."""
+    def stands_for(self, node: Any, changed: bool = True) -> Iterator[Any]:
+        """An expression, and what it stands for where it is a name that one assignment gives that: also what it was before a method
+        has `changed` it in place."""
+        yield node
         for _ in range(_MOST_NAMES):
             made = self.reaching(node) if isinstance(node, ast.Name) and node in self.parents else ()
-            plain = len(made) == 1 and made[0].kind == "assign" and not made[0].path
-            if not plain or isinstance(made[0].value, _CHANGING):
-                break
-            node = made[0].value
-        return node
+            first = made[0] if len(made) == 1 else ENTRY
+            if changed and first.kind == "inplace":
+                node = first.node
+            elif first.kind == "assign" and not first.path and not isinstance(first.value, _CHANGING):
+                node = first.value
+            else:
+                return
+            yield node
+
+    def unaliased(self, node: Any) -> Any:
+        """What a name stands for, where one assignment gives it that, and nothing that may be changed by then; else the node."""
+        *_, last = self.stands_for(node, changed=False)
+        return last
+
+    def place(self, node: Any) -> Any:
+        """The place that a name is another name of, `self.x` after `x = self.x`; else the node."""
+        *_, last = (one for one in self.stands_for(node) if one is node or isinstance(one, _PLACES))
+        return last
 
     def iterated(self, loop: Any) -> Any:
         """What a loop or a comprehension runs through, whatever its name; None of a `while`."""
@@ -358,6 +374,15 @@ class Flow:
     def uses_of(self, definition: Definition) -> list[Any]:
         """The uses of a key that a definition reaches, in the order of the text."""
         return self._by_definition.get(definition, [])
+
+    def named(self, node: Any) -> list[Any]:
+        """The uses of names that are given what an expression gives, as it is."""
+        given = (one for one in self.given.get(node, ()) if one.kind == "assign" and not one.path)
+        return [use for one in given if isinstance(one.node, ast.Name) for use in self.uses_of(one)]
+
+    def uses_as(self, key: str) -> list[Any]:
+        """The uses of a key, and of names that stand for it."""
+        return [each for use in self.uses.get(key, ()) for each in (use, *self.named(use))]
 
     @cached_property
     def _by_definition(self) -> dict[Definition, list[Any]]:

@@ -113,10 +113,12 @@ def _shape(call: ast.Call) -> list[Any]:
 def _put_into(evaluator: Evaluator, made: Definition, until: Any, frame: Frame) -> list[Place] | None:
     """What is put into what a name is given, beside numbers, before a use of it; None where something may do so that is not seen."""
     flow, found = frame.flow, list[Place]()
-    for use in flow.uses_of(made):
+    uses = [*flow.uses_of(made)]
+    for use in uses:  # grows while it is gone through
         place, above = use, flow.parents.get(use)
         while isinstance(above, (ast.Attribute, ast.Subscript)) and above.value is place:
             place, above = above, flow.parents.get(above)
+        uses += [one for one in flow.named(place) if one not in uses]
         call = flow.parents.get(above) if isinstance(above, ast.keyword) else above
         given = [one.value for one in flow.stores if one.target is place]
         if use.lineno >= until.lineno:
@@ -124,8 +126,9 @@ def _put_into(evaluator: Evaluator, made: Definition, until: Any, frame: Frame) 
         if isinstance(call, ast.Call) and call.func is not place:
             if not _only_reads(evaluator, call, frame):
                 return None
-        elif isinstance(call, ast.Call) and last_name(place)[-1:] == "_" and place.value is not use:
-            given += arguments(call)  # `x.fill_(1)` gives the name anew: that is looked at by itself
+        elif isinstance(call, ast.Call) and last_name(place)[-1:] == "_":
+            anew = place.value is use and use.id == made.key  # `x.fill_(1)`: that is looked at by itself
+            given += arguments(call) if not anew else ()
         found += [(one, frame) for one in given if not _is_plain(evaluator, one, frame)]
     return found
 

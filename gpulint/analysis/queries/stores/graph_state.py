@@ -101,7 +101,8 @@ def _is_of_newest(use: Use, owner: Owner, store: Store) -> bool:
     if store.way != "put" or use.frame is not store.frame:
         return False
     key = key_of(store.container)
-    items = (one for one in ast.walk(use.node) if isinstance(one, ast.Subscript))
+    places = map(use.frame.flow.place, ast.walk(use.node))
+    items = (one for one in places if isinstance(one, ast.Subscript))
     last = any(key_of(one.value) == key and constant_index(one.slice) == -1 for one in items)
     return last and any(runs_within(use.node, use.frame, one) for one in owner.rounds)
 

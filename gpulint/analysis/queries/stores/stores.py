@@ -268,7 +268,9 @@ def _by_methods(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
             if position < len(call.args):
                 way: Way = "slot" if kind == "dict" else "put"
                 elements = row is not None and row.does == "stores elements"
-                yield Store(call.args[position], call.func.value, call, frame, way, elements)
+                yield Store(
+                    call.args[position], frame.flow.place(call.func.value), call, frame, way, elements
+                )
 
 
 def _in_place(evaluator: Evaluator, calls: list[ast.Call], frame: Frame) -> Iterator[Store]:
@@ -279,6 +281,7 @@ def _in_place(evaluator: Evaluator, calls: list[ast.Call], frame: Frame) -> Iter
         while isinstance(on, ast.Call) and isinstance(on.func, ast.Attribute) and on.func.attr[-1:] == "_":
             way = "averaged" if on.func.attr == "mul_" else way  # `x.mul_(0.9).add_(y)`
             on = on.func.value
+        on = frame.flow.place(on)
         key = key_of(on)
         if call.func.attr == "copy_":
             if not any(key_of(one) == key for one in ast.walk(call.args[0])):
@@ -415,7 +418,8 @@ def _own_terms(definition: Definition, key: str, frame: Frame) -> Iterator[Any]:
     for use in flow.uses.get(key, ()):
         reaching = _with_earlier(flow, flow.reaching(use), "augmented")
         again = definition in reaching or ("." in key and any(one.kind == "entry" for one in reaching))
-        if again and _is_term_of(use, value, flow):
+        before = flow.order[flow.statement_of(use)] <= flow.order[definition.statement]
+        if again and before and _is_term_of(use, value, flow):
             yield use
 
 
