@@ -215,7 +215,7 @@ def _network_given(asked: Asked, function: Function) -> str:
 def _stored(asked: Asked, frame: Frame, store: Store) -> Iterator[Claimed]:
     """What a dict of the module, of a class or of an object is given under a key that the code computes."""
     whole = key_of(store.target.value)
-    itself = any(key_of(one) == whole for one in ast.walk(store.value))  # a total, or an average
+    itself = frame.flow.takes_in(store.value, whole)  # a total, or an average
     if store.path or isinstance(store.target.slice, ast.Constant) or whole is None or itself:
         return
     made = asked.evaluator.value_of(store.target.value, frame)

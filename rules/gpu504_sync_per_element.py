@@ -346,11 +346,9 @@ def _is_one_of_several(evaluator: Evaluator, frame: Frame) -> bool:
 def _is_one(asked: Asked, found: _Reads) -> bool:
     """Whether what is read is one tensor, or each of a list of them: an operation gives one; of what a network gives others have to say so,
     beside the loop."""
-    frame, node = found.frame, found.tensor
+    frame, node = found.frame, found.frame.flow.unaliased(found.tensor)
     if found.each is None:
         return True
-    for one in frame.flow.reaching(node) if isinstance(node, ast.Name) else ():
-        node = one.value if one.kind == "assign" and not one.path else node
     if not isinstance(node, ast.Call) or forward_of(asked.evaluator, node, frame) is None:
         called = last_name(node.func) if isinstance(node, ast.Call) else ""
         return asked.evaluator.table.own("dict", called) is None  # `losses.values()`

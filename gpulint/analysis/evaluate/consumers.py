@@ -16,7 +16,7 @@ from gpulint.analysis.evaluate.calling import gives_pair
 from gpulint.analysis.evaluate.frames import Evaluating, Frame, given_for, parameter_for, settled
 from gpulint.analysis.models.table import Row
 from gpulint.analysis.project.file import Class, Function, methods_naming
-from gpulint.analysis.syntax.flow import ENTRY, Definition
+from gpulint.analysis.syntax.flow import ENTRY, PLACES, Definition
 from gpulint.analysis.syntax.nodes import COMPREHENSIONS, called_on, constant_index, key_of
 
 MOST_STEPS: Final = 600  # places that one value is followed to
@@ -81,7 +81,6 @@ def goes_backward_by(evaluator: Evaluating, function: Function) -> bool:
 
 
 _Place = tuple[Any, Frame, Path]
-_NAMED = (ast.Name, ast.Attribute, ast.Subscript)  # what a name may be another name of
 _Stepped = tuple[list[_Place], list[Use]]
 
 
@@ -711,7 +710,7 @@ class _Worklist:
                     self.push(use, frame, path)
             if one.kind == "parameter":
                 self.back_to_callers(one, frame, path)
-            elif one.kind == "assign" and not one.path and isinstance(one.value, _NAMED):
+            elif one.kind == "assign" and not one.path and isinstance(one.value, PLACES):
                 self.into(one.value, frame, path)
             elif one is not ENTRY and isinstance(container, ast.Name):
                 self.closures(key, frame, path)

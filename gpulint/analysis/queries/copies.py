@@ -172,10 +172,11 @@ def _piles_up(copy: Copy, use: Use) -> bool:
 
 def _updates_itself(use: Use) -> bool:
     """Whether weights are read to give them their own next value: `old[key].copy_(old[key] * decay + …)`."""
-    own = names_in(use.node)
-    calls = (one for one in use.frame.flow.ancestors(use.node) if called_on(one) is not None)
-    written = next((called_on(one) for one in calls if last_name(one.func).endswith("_")), None)
-    return written is not None and bool(own & names_in(use.frame.flow.place(written)))
+    own, flow = names_in(use.node), use.frame.flow
+    around = [*flow.ancestors(use.node)]
+    around += [each for one in around for name in flow.named(one) for each in flow.ancestors(name)]
+    calls = (one for one in around if called_on(one) is not None and last_name(one.func).endswith("_"))
+    return any(own & names_in(flow.place(called_on(one))) for one in calls)
 
 
 def _needs_it_there(use: Use) -> bool:

@@ -96,14 +96,15 @@ def _measured(evaluator: Evaluator, frame: Frame, repeats: Repeats) -> Iterator[
                 yield refuted(Question.MEANT, clause, calls[0])
         for name in _OF_ALLOCATED & flow.calls.keys():
             calls = [one for one in flow.calls[name] if repeats.loop in flow.loops(one)]
-            if not all(_is_shown(evaluator, function, one) for one in calls):
+            figures = [each for one in calls for each in flow.named(one) or [one]]
+            if not all(_is_shown(evaluator, function, one) for one in figures):
                 clause = f"`{name}` is read here: perhaps each figure shall begin from the same state"
                 yield left_open(Question.MEANT, clause, flow.calls[name][0])
 
 
-def _is_shown(evaluator: Evaluator, function: Function, call: ast.Call) -> bool:
+def _is_shown(evaluator: Evaluator, function: Function, figure: ast.expr) -> bool:
     """Whether a figure is only written down for people, in a statement of its own: `print(memory_allocated())`."""
-    statement = function.flow.statement_of(call)
+    statement = function.flow.statement_of(figure)
     outer = statement.value if isinstance(statement, ast.Expr) else None
     row = evaluator.row_of(outer, evaluator.root(function)) if isinstance(outer, ast.Call) else None
     return row is not None and row.reads

@@ -141,7 +141,7 @@ class Store:
 
 
 _MOST_NAMES = 4  # one for the other
-_PLACES = (ast.Name, ast.Attribute, ast.Subscript)
+PLACES = (ast.Name, ast.Attribute, ast.Subscript)  # what a name may be another name of
 _CHANGING = (ast.List, ast.Dict, ast.Set)
 _LEAVING = (ast.Continue, ast.Return, ast.Break, ast.Raise)
 
@@ -288,8 +288,21 @@ class Flow:
 
     def place(self, node: Any) -> Any:
         """The place that a name is another name of, `self.x` after `x = self.x`; else the node."""
-        *_, last = (one for one in self.stands_for(node) if one is node or isinstance(one, _PLACES))
+        *_, last = (one for one in self.stands_for(node) if one is node or isinstance(one, PLACES))
         return last
+
+    def computed_of(self, value: Any) -> list[Any]:
+        """The expressions in a value, and in what the names in it stand for."""
+        parts = [*ast.walk(value)]
+        for one in parts:  # grows while it is gone through
+            whole = self.unaliased(one)
+            parts += ast.walk(whole) if whole is not one and whole not in parts else ()
+        return parts
+
+    def takes_in(self, value: Any, key: str | None) -> bool:
+        """Whether what goes by a key is part of what a value is computed of."""
+        parts = self.computed_of(value) if None not in (value, key) else ()
+        return any(key_of(one) == key for one in parts)
 
     def iterated(self, loop: Any) -> Any:
         """What a loop or a comprehension runs through, whatever its name; None of a `while`."""
@@ -376,12 +389,12 @@ class Flow:
         return self._by_definition.get(definition, [])
 
     def named(self, node: Any) -> list[Any]:
-        """The uses of names that are given what an expression gives, as it is."""
+        """The uses of keys that are given what an expression gives, as it is."""
         given = (one for one in self.given.get(node, ()) if one.kind == "assign" and not one.path)
-        return [use for one in given if isinstance(one.node, ast.Name) for use in self.uses_of(one)]
+        return [use for one in given for use in self.uses_of(one)]
 
     def uses_as(self, key: str) -> list[Any]:
-        """The uses of a key, and of names that stand for it."""
+        """The uses of a key, and of others that are given it."""
         return [each for use in self.uses.get(key, ()) for each in (use, *self.named(use))]
 
     @cached_property

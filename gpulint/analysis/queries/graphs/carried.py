@@ -100,7 +100,7 @@ def cuts(evaluator: Evaluator, one: Carried, beside: list[ast.Call]) -> Iterator
     for method in cls.methods.values() if one.loop is None and cls is not None else ():
         key = f"{method.self_name}.{name}"
         for each in method.flow.definitions.get(key, ()) if name in method.words else ():
-            of_itself = each.value is not None and any(key_of(part) == key for part in ast.walk(each.value))
+            of_itself = method.flow.takes_in(each.value, key)
             if of_itself and not graph_of(evaluator.definition(each, evaluator.root(method))):
                 yield each.statement
 
@@ -114,7 +114,7 @@ def set_anew(evaluator: Evaluator, one: Carried, call: ast.Call, frame: Frame) -
         for each in flow.definitions[key] if key.endswith(f".{name}") else ():
             if each.kind != "assign" or flow.loops(each.statement)[:1] != flow.loops(call)[:1]:
                 continue
-            of_itself = any(key_of(part) == key for part in ast.walk(each.value))
+            of_itself = flow.takes_in(each.value, key)
             whose = evaluator.value_of(each.node.value, frame)
             if not (of_itself and graph_of(evaluator.definition(each, frame))):
                 if cls in whose.refs or not whose.is_known:

@@ -304,7 +304,7 @@ def _end(evaluator: Evaluator, use: Use, whole: bool, seen: set[Any]) -> Any:
 def _computed(evaluator: Evaluator, use: Use, seen: set[Any]) -> Any:
     """Where an operation goes on: not with tensors that all of it is not in."""
     node, frame = use.node, use.frame
-    above = node if isinstance(node, ast.Call) else frame.flow.parents.get(node)
+    above: Any = node if use.row is not None else frame.flow.parents.get(node)
     if isinstance(above, ast.Call):
         given = [above.func.value if isinstance(above.func, ast.Attribute) else above.func, *above.args]
         if evaluator.value_of(above, frame).device == "host":

@@ -169,7 +169,7 @@ def latest(evaluator: Evaluator, function: Function) -> Iterator[Store]:
     for key, definitions in frame.flow.definitions.items():
         for one in definitions if key.startswith(begin) and "[" not in key else ():
             value = part_of(one) if one.kind == "assign" else None
-            if value is not None and all(key_of(part) != key for part in ast.walk(value)):  # else a state
+            if value is not None and not frame.flow.takes_in(value, key):  # else a state
                 yield Store(value, one.node, one.statement, frame, "latest")
     for item in (one for one in frame.flow.stores if (key_of(one.target.value) or "").startswith(begin)):
         known = evaluator.value_of(item.target.value, frame).kind == "dict"  # in a tensor it has no slot
@@ -284,7 +284,7 @@ def _in_place(evaluator: Evaluator, calls: list[ast.Call], frame: Frame) -> Iter
         on = frame.flow.place(on)
         key = key_of(on)
         if call.func.attr == "copy_":
-            if not any(key_of(one) == key for one in ast.walk(call.args[0])):
+            if not frame.flow.takes_in(call.args[0], key):
                 continue  # it is overwritten
             way = "averaged"
         if key is not None and ".data" not in key:
@@ -309,7 +309,7 @@ def _by_subscripts(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
             continue  # it takes numbers
         whole, into = key_of(store.target.value), store.target.value
         if isinstance(store.target.slice, ast.Slice) and kind not in ("list", "dict", "object"):
-            itself = whole is not None and any(key_of(one) == whole for one in ast.walk(store.value))
+            itself = frame.flow.takes_in(store.value, whole)
             way = "averaged" if itself else "added"  # it has the graph of all that was written before
         elif kind == "tensor":
             way = "added"
@@ -330,20 +330,11 @@ def _again(store: Item, flow: Flow) -> Way | None:
         is_item = isinstance(whole, ast.Subscript) and ast.unparse(whole) == spelled
         return is_item or (of is not None and ast.unparse(of) == spelled.partition("[")[0])
 
-    parts = _computed_of(store.value, flow) if isinstance(flow.unaliased(store.value), ast.BinOp) else []
+    parts = flow.computed_of(store.value) if isinstance(flow.unaliased(store.value), ast.BinOp) else []
     if not any(map(is_own, parts)):
         return None
     products = (one for one in parts if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Mult))
     return "averaged" if any(is_own(one.left) or is_own(one.right) for one in products) else "added"
-
-
-def _computed_of(value: Any, flow: Flow) -> list[Any]:
-    """The expressions in a value, and in what the names in it stand for."""
-    parts = [*ast.walk(value)]
-    for one in parts:  # grows while it is gone through
-        whole = flow.unaliased(one)
-        parts += ast.walk(whole) if whole is not one and whole not in parts else ()
-    return parts
 
 
 def _is_counted(index: Any, frame: Frame) -> bool:
@@ -356,7 +347,7 @@ def _is_counted(index: Any, frame: Frame) -> bool:
         if key is None:
             continue
         for found in frame.flow.definitions.get(key, ()):
-            of_itself = found.kind == "assign" and any(key_of(part) == key for part in ast.walk(found.value))
+            of_itself = found.kind == "assign" and frame.flow.takes_in(found.value, key)
             if of_itself or found.kind == "augmented":
                 return True
         for found in frame.flow.reaching(one):
@@ -376,7 +367,7 @@ def _totals(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
         for one in definitions:
             if one.kind == "augmented" and not isinstance(one.node, ast.Subscript):
                 is_list = evaluator.value_of(one.node, frame).kind == "list"
-                itself = any(key_of(part) == key for part in ast.walk(one.value))
+                itself = frame.flow.takes_in(one.value, key)
                 way: Way = "put" if is_list else "averaged" if itself else "added"
                 yield Store(one.value, one.node, one.statement, frame, way, is_list)
             elif one.kind == "assign" and takes_itself_in(one, key, frame):
@@ -442,8 +433,7 @@ def _is_term_of(use: Any, value: Any, flow: Flow, joined: bool = False, depth: i
     """Whether a use goes into a value by arithmetic, or is joined with others in it; also by a name that what it is a part of is given."""
     node = use
     while node is not value:
-        given = [one for one in flow.given.get(node, ()) if one.kind == "assign" and not one.path]
-        named = (other for one in given if depth for other in flow.uses_of(one))
+        named = flow.named(node) if depth else ()
         if any(_is_term_of(other, value, flow, joined, depth - 1) for other in named):
             return True
         node = flow.parents.get(node)
@@ -612,7 +602,7 @@ def _ring(store: Store) -> Iterator[Any]:
         return
     flow, index = store.frame.flow, store.at.targets[0].slice
     given = [one.value for one in flow.definitions.get(key_of(index) or "", ()) if one.kind == "assign"]
-    parts = (part for one in (index, *given) for part in ast.walk(one))
+    parts = (part for one in (index, *given) for part in flow.computed_of(one))
     remainders = (one for one in parts if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Mod))
     yield from (one.right for one in remainders if not _is_format(one))
 
