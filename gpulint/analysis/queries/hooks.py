@@ -12,6 +12,7 @@ from gpulint.analysis.evaluate.consumers import Use, consumers, consumers_of_def
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class, Function
+from gpulint.analysis.queries.calls import leading_to
 from gpulint.analysis.queries.multiplicity import Multiplicity
 from gpulint.analysis.queries.networks.forwards import Forward, forwards
 from gpulint.analysis.queries.networks.runs import is_of_module
@@ -177,7 +178,7 @@ def runs_under(multiplicity: Multiplicity, stored: Stored) -> Iterator[tuple[For
     evaluator, own = multiplicity.evaluator, stored.hook.frame.function
     made = evaluator.value_of(stored.containers[-1], stored.use.frame).origins if stored.grows else ()
     here = any(use.frame.function is own for use in stored.hook.removed)
-    files = dict.fromkeys((own.file, *(site.frame.function.file for site in evaluator.callers(own))))
+    files = dict.fromkeys(one.file for one in leading_to(evaluator, own))
     for function in [own] if here else [one for file in files for one in (file.body, *file.functions)]:
         is_layer = is_of_module(evaluator, function) and not goes_backward_by(evaluator, function)
         if function is not own and is_layer:

@@ -123,7 +123,9 @@ class Multiplicity:
                 outwards = (*calls, (site.call, site.frame))
                 yield from self._ways(site.call, site.frame, flags, (*seen, function), every, outwards, gone)
         if not sites:
-            trains = any(one.work == "train" and one.loops for one in self._steps.of(function))
+            trains = any(
+                one.work == "train" and (one.loops or one.within) for one in self._steps.of(function)
+            )
             begins = function.is_module or trains  # a whole training
             around = (one for call, where in ((node, frame), *calls) for one in where.flow.loops(call))
             loop = next(around, None) if begins else None
