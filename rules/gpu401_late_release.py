@@ -268,14 +268,14 @@ def _loss(asked: Asked, use: Use) -> str:
     return row.saves if row is not None else ""
 
 
-def _laid_out(asked: Asked, call: Any, frame: Any, is_loss: bool, depth: int = 4) -> Iterator[int | None]:
+def _laid_out(asked: Asked, call: Any, frame: Any, is_loss: bool) -> Iterator[int | None]:
     """The width of each layout by rows that scores are brought into for a loss: `scores.view(-1, width)`; None where it is not known.
     For what is not known to be a loss, only a cut by positions says something."""
     node, known = call, asked.evaluator.table.knows("tensor")
     while isinstance(node, (ast.Call, ast.Subscript, ast.Name)):
         if isinstance(node, ast.Name):
-            made = [one.value for one in frame.flow.reaching(node) if one.kind == "assign"]
-            node, depth = made[0] if len(made) == 1 and depth else None, depth - 1
+            whole = frame.flow.unaliased(node)
+            node = whole if whole is not node else None
         elif isinstance(node, ast.Subscript):
             axes = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
             cuts = [one for one in axes[1:] if isinstance(one, ast.Slice) and not one.lower]

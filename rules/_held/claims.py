@@ -158,10 +158,9 @@ def _of(code: str, store: Store, held: tuple[Value, ...], answers: Iterator[Answ
 
 def _put_together(store: Store) -> Any:
     """Where what is returned is put together: the display that its name was given, or the return itself."""
-    made = store.frame.flow.reaching(store.value) if isinstance(store.value, ast.Name) else ()
-    whole = (one for one in made if one.kind == "assign" and not one.path)
-    displays = (one for one in whole if isinstance(one.value, (ast.Tuple, ast.Dict, ast.List)))
-    return next((one.statement for one in displays), store.at)
+    *_, whole = store.frame.flow.stands_for(store.value)
+    is_display = isinstance(whole, (ast.Tuple, ast.Dict, ast.List))
+    return store.frame.flow.statement_of(whole) if is_display else store.at
 
 
 def _code_of(asked: Asked, store: Store, owner: Owner, held: tuple[Value, ...]) -> str:
@@ -371,16 +370,8 @@ def _held(asked: Asked, function: Function, store: Store) -> tuple[Value, ...] |
 
 def _are_weights(asked: Asked, value: Value) -> bool:
     """Whether a value has no graph but that of weights: those of networks, whoever made them, and parameters."""
-    kinds = {_kind_of(asked, *one) for one in value.origins if one[1] is not None}
+    kinds = {asked.evaluator.thing(*one).kind for one in value.origins if one[1] is not None}
     return bool(kinds) and kinds <= {"module", "parameter"}
-
-
-def _kind_of(asked: Asked, node: Any, frame: Frame) -> str:
-    """What kind of thing was made at a place, or is given there."""
-    if isinstance(node, ast.arg):
-        given = (one for one in frame.flow.definitions.get(node.arg, ()) if one.node is node)
-        return next((asked.evaluator.definition(one, frame).kind for one in given), "unknown")
-    return asked.evaluator.value_of(node, frame).kind
 
 
 def _answers(

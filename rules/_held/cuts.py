@@ -96,19 +96,15 @@ def _inside(asked: Asked, node: Any, own: str, frame: Frame) -> list[Any]:
         base = called_on(node)  # `total.lerp(x, 0.1)`, not `torch.cat([total, x])`
         is_method = base is not None and asked.evaluator.value_of(base, frame).kind != "library"
         return [*([base] if is_method else []), *arguments(node)]
-    if isinstance(node, ast.Name) and node in frame.flow.parents:  # a display by its name
-        made = frame.flow.reaching(node)
-        display = made[0].value if len(made) == 1 and made[0].kind == "assign" and not made[0].path else None
-        return _inside(asked, display, own, frame) if isinstance(display, (ast.Dict, ast.Tuple)) else []
-    return []
+    *_, whole = frame.flow.stands_for(node)
+    is_display = whole is not node and isinstance(whole, (ast.Dict, ast.Tuple))
+    return _inside(asked, whole, own, frame) if is_display else []
 
 
 def is_whole(asked: Asked, cut: Cut) -> bool:
     """Whether it is what a network gives, and nothing that has been made less of it."""
-    node, frame = cut.node, cut.frame
-    made = frame.flow.reaching(node) if isinstance(node, ast.Name) and node in frame.flow.parents else ()
-    several = [one.value for one in made if one.kind == "assign"] or [node]
-    return any(isinstance(one, ast.Call) and _runs_network(asked, one, frame) for one in several)
+    whole = cut.frame.flow.unaliased(cut.node)
+    return isinstance(whole, ast.Call) and _runs_network(asked, whole, cut.frame)
 
 
 def _runs_network(asked: Asked, call: ast.Call, frame: Frame) -> bool:

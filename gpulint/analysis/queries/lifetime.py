@@ -9,7 +9,7 @@ from typing import Any
 from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
-from gpulint.analysis.project.file import Class
+from gpulint.analysis.project.file import Class, methods_naming
 from gpulint.analysis.queries.effects import uses_since_made
 from gpulint.analysis.queries.steps import Steps
 from gpulint.analysis.queries.stores.emptied import begins_object, from_outside
@@ -69,18 +69,15 @@ def is_last_of_module(definition: Definition, frame: Frame) -> bool:
 
 def lets_go(evaluator: Evaluator, cls: Class, name: str, definition: Definition) -> Any:
     """What a class does that lets go of what an attribute was given: it is bound to something else afterwards, or deleted."""
-    for one in evaluator.program.lineage(cls):
-        for method in one.methods.values() if isinstance(one, Class) else ():
-            if name not in method.words or not method.takes_self:
+    for method, key in methods_naming(evaluator.program.lineage(cls), name):
+        flow = method.flow
+        for other in flow.definitions.get(key, ()):
+            if other is definition or (other.kind == "assign" and isinstance(other.value, ast.Call)):
                 continue
-            flow = method.flow
-            for other in flow.definitions.get(f"{method.self_name}.{name}", ()):
-                if other is definition or (other.kind == "assign" and isinstance(other.value, ast.Call)):
-                    continue
-                own = definition.statement in flow.blocks
-                later = own and flow.order[other.statement] > flow.order[definition.statement]
-                if later or (not own and method.name != "__init__"):
-                    return other.node
+            own = definition.statement in flow.blocks
+            later = own and flow.order[other.statement] > flow.order[definition.statement]
+            if later or (not own and method.name != "__init__"):
+                return other.node
     return None
 
 

@@ -12,7 +12,7 @@ from gpulint.analysis.evaluate.consumers import Use, consumers, consumers_of_def
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.evaluate.weights import LARGE, SMALL, weight
-from gpulint.analysis.project.file import File
+from gpulint.analysis.project.file import File, methods_naming
 from gpulint.analysis.queries.amounts import said
 from gpulint.analysis.queries.networks.behind import made_of
 from gpulint.analysis.syntax.flow import Definition
@@ -204,8 +204,8 @@ def _takes_the_place_of_a_tensor(evaluator: Evaluator, use: Use) -> bool:
         if one is not use.owner and value.kind in ("tensor", "parameter"):
             return True
     table = evaluator.table
-    for method in function.cls.methods.values():
-        for node in method.flow.uses.get(f"{method.self_name}.{name}", ()) if name in method.words else ():
+    for method, key in methods_naming((function.cls,), name):
+        for node in method.flow.uses.get(key, ()):
             above = method.flow.parents.get(node)
             if isinstance(above, ast.Subscript):
                 above = method.flow.parents.get(above)

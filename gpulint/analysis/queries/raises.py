@@ -126,4 +126,4 @@ def _is_number(evaluator: Evaluator, node: Any, function: Function) -> bool:
     """Whether a tensor has one element: as such it is made, or a backward begins with it that is given no gradient."""
     if evaluator.value_of(node, evaluator.root(function)).size == "scalar":
         return True
-    return any(not one.args for one in function.flow.calls_on({key_of(node)} - {None}, "backward"))
+    return any(not one.args for one in function.flow.calls_on({key_of(node)}, "backward"))

@@ -250,7 +250,7 @@ class Flow:
         """Its calls of methods by these names on what goes by one of the keys."""
         for call in (one for name in names for one in self.calls.get(name, ())):
             on = call.func.value if isinstance(call.func, ast.Attribute) else None
-            if on is not None and any(key_of(one) in keys for one in self.stands_for(on)):
+            if on is not None and any((key_of(one) or "") in keys for one in self.stands_for(on)):
                 yield call
 
     # -- definitions and uses
@@ -275,7 +275,7 @@ class Flow:
             first = made[0] if len(made) == 1 else ENTRY
             if changed and first.kind == "inplace":
                 node = first.node
-            elif first.kind == "assign" and not first.path and not isinstance(first.value, _CHANGING):
+            elif first.kind == "assign" and not first.path:
                 node = first.value
             else:
                 return
@@ -283,7 +283,8 @@ class Flow:
 
     def unaliased(self, node: Any) -> Any:
         """What a name stands for, where one assignment gives it that, and nothing that may be changed by then; else the node."""
-        *_, last = self.stands_for(node, changed=False)
+        several = self.stands_for(node, changed=False)
+        *_, last = (one for one in several if one is node or not isinstance(one, _CHANGING))
         return last
 
     def place(self, node: Any) -> Any:

@@ -11,6 +11,7 @@ from gpulint.analysis.domain.values import Graph, Value
 from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.project.file import methods_naming
 from gpulint.analysis.syntax.flow import ENTRY
 from gpulint.analysis.syntax.nodes import called_on, constant_index, key_of
 
@@ -96,10 +97,9 @@ def cuts(evaluator: Evaluator, one: Carried, beside: list[ast.Call]) -> Iterator
         if any(each.statement in block.statements for block in blocks):
             if not graph_of(evaluator.definition(each, frame)):
                 yield each.statement
-    name = one.key.partition(".")[2]
-    for method in cls.methods.values() if one.loop is None and cls is not None else ():
-        key = f"{method.self_name}.{name}"
-        for each in method.flow.definitions.get(key, ()) if name in method.words else ():
+    own = (cls,) if one.loop is None and cls is not None else ()
+    for method, key in methods_naming(own, one.key.partition(".")[2]):
+        for each in method.flow.definitions.get(key, ()):
             of_itself = method.flow.takes_in(each.value, key)
             if of_itself and not graph_of(evaluator.definition(each, evaluator.root(method))):
                 yield each.statement

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
-from gpulint.analysis.project.file import Class, Function
+from gpulint.analysis.project.file import Class, Function, methods_naming
 from gpulint.analysis.queries.multiplicity import Multiplicity
 from gpulint.analysis.queries.stores.stores import Owner, emptying
 
@@ -41,21 +41,15 @@ def _emptied_by(frame: Frame, key: str) -> Iterator[tuple[Any, Frame]]:
 
 
 def _statements(evaluator: Evaluator, owner: Owner) -> Iterator[tuple[Any, Frame]]:
+    program = evaluator.program
     for cls, name in owner.attributes:
-        for function, key in _methods(evaluator, cls, name):
-            yield from _emptied_by(evaluator.root(function), key)
+        for method, key in methods_naming((*program.lineage(cls), *program.subclasses(cls)), name):
+            if not begins_object(evaluator, method):
+                yield from _emptied_by(evaluator.root(method), key)
         yield from from_outside(evaluator, cls, name)
     for function in owner.frame.function.file.functions if owner.kind == "outer" else ():
         if owner.key in function.words:
             yield from _emptied_by(evaluator.root(function), owner.key)
-
-
-def _methods(evaluator: Evaluator, cls: Class, name: str) -> Iterator[tuple[Function, str]]:
-    classes = [one for one in evaluator.program.lineage(cls) if isinstance(one, Class)]
-    for one in (*classes, *evaluator.program.subclasses(cls)):
-        for method in one.methods.values():
-            if name in method.words and method.takes_self and not begins_object(evaluator, method):
-                yield method, f"{method.self_name}.{name}"
 
 
 def begins_object(evaluator: Evaluator, method: Function) -> bool:

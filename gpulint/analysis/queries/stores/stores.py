@@ -581,7 +581,7 @@ def bounded(evaluator: Evaluator, store: Store) -> Bound | None:
     """What bounds a container: a `deque` with a `maxlen`, an index that begins anew, or that the first goes as another comes; None where
     nothing does."""
     key, flow = key_of(store.container), store.frame.flow
-    for call in flow.calls_on({key} - {None}, "pop", "popleft"):
+    for call in flow.calls_on({key}, "pop", "popleft"):
         first = last_name(call.func) == "popleft" or [ast.unparse(one) for one in call.args] == ["0"]
         if first and (set(flow.loops(store.at)) & set(flow.loops(call)) or not flow.loops(store.at)):
             return Bound(call, 1)
