@@ -215,8 +215,6 @@ def _may_train(asked: Asked, call: ast.Call, copy: Copy) -> bool:
     if not isinstance(func, ast.Attribute):
         return True
     kind = asked.evaluator.value_of(func.value, copy.frame).kind
-    if key_of(func.value) == key_of(copy.source):
-        kind = "module"
     row = table.own(kind, func.attr) or table.own("tensor", func.attr)
     return row is None or row.does in ("step", "backward")
 

@@ -24,7 +24,7 @@ from gpulint.analysis.domain.values import (
     listed,
     together,
 )
-from gpulint.analysis.evaluate.frames import Evaluating, Frame, parameter_for
+from gpulint.analysis.evaluate.frames import Evaluating, Frame, outwards, parameter_for
 from gpulint.analysis.evaluate.names import CALLERS_ASKED, goes_backward
 from gpulint.analysis.models.table import Row
 from gpulint.analysis.project.file import Class, File, Function, methods_naming
@@ -371,9 +371,8 @@ class Calling:
 
     @remembering(UNKNOWN)
     def _by_callers(self, name: str, frame: Frame) -> Value | None:
-        sites = [(frame.call, frame.caller)] if frame.caller is not None else None
-        sites = sites or [(one.call, one.frame) for one in self._evaluator.callers(frame.function)]
-        given = [self.given(call, name, where) for call, where in sites[:CALLERS_ASKED]]
+        sites = outwards(self._evaluator, frame)[:CALLERS_ASKED]
+        given = [self.given(call, name, where) for call, where in sites]
         return join(one or NONE for one in given) if any(given) else None if given else UNKNOWN
 
     def _gives_tensor(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:

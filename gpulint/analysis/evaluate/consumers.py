@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 
 from gpulint.analysis.domain.values import PAIR, Value
 from gpulint.analysis.evaluate.calling import gives_pair
-from gpulint.analysis.evaluate.frames import Evaluating, Frame, given_for, parameter_for, settled
+from gpulint.analysis.evaluate.frames import Evaluating, Frame, given_for, outwards, parameter_for, settled
 from gpulint.analysis.models.table import Row
 from gpulint.analysis.project.file import Class, Function, methods_naming
 from gpulint.analysis.syntax.flow import ENTRY, PLACES, Definition
@@ -740,8 +740,7 @@ class _Worklist:
 
     def back_to_callers(self, definition: Definition, frame: Frame, path: Path) -> None:
         """A container that a caller gave: the caller has it too."""
-        sites = [(one.call, one.frame) for one in self.evaluator.callers(frame.function)]
-        for call, caller in sites if frame.caller is None else [(frame.call, frame.caller)]:
+        for call, caller in outwards(self.evaluator, frame):
             given = given_for(frame.function, definition.key, call)
             if given is not None and key_of(given) is not None:
                 self.into(given, caller, path)

@@ -156,6 +156,13 @@ class CallSite:
         return f"<call in {self.frame!r} at {self.call.lineno}>"
 
 
+def outwards(evaluator: Evaluating, frame: Frame) -> list[tuple[Any, Frame]]:
+    """The calls that a frame is of: its own one, or all of its function, each with the frame that it stands in."""
+    if frame.caller is not None:
+        return [(frame.call, frame.caller)]
+    return [(site.call, site.frame) for site in evaluator.callers(frame.function)]
+
+
 def bind(function: Function, call: Any, frame: Frame, bound: bool) -> dict[str, Any]:
     """The arguments of a call by the names of the function's parameters, the first left out where it is the object."""
     names = function.node.args

@@ -94,13 +94,6 @@ def entered_by(evaluator: Evaluator, function: Function, call: Any, caller: Fram
     return evaluator.enter(function, call, caller, evaluator.value_of(on, caller) if on is not None else None)
 
 
-def outwards(evaluator: Evaluator, frame: Frame) -> list[tuple[Any, Frame]]:
-    """The calls that a frame is of: its own one, or all of its function, each with the frame that it stands in."""
-    if frame.caller is not None:
-        return [(frame.call, frame.caller)]
-    return [(site.call, site.frame) for site in evaluator.callers(frame.function)]
-
-
 def calls_doing(
     evaluator: Evaluator,
     file: File,

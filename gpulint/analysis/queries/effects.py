@@ -11,9 +11,8 @@ from typing import Any, Final
 from gpulint.analysis.domain.values import Value, in_text_order
 from gpulint.analysis.evaluate.consumers import PARAMETERS, Use, consumers, consumers_of_definition
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.evaluate.frames import Frame, remembered, settled
+from gpulint.analysis.evaluate.frames import Frame, outwards, remembered, settled
 from gpulint.analysis.project.file import Class, Function
-from gpulint.analysis.queries.calls import outwards
 from gpulint.analysis.syntax.flow import Flow, are_exclusive
 from gpulint.analysis.syntax.nodes import called_on, key_of
 

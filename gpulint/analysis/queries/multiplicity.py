@@ -123,9 +123,8 @@ class Multiplicity:
                 outwards = (*calls, (site.call, site.frame))
                 yield from self._ways(site.call, site.frame, flags, (*seen, function), every, outwards, gone)
         if not sites:
-            trains = any(
-                one.work == "train" and (one.loops or one.within) for one in self._steps.of(function)
-            )
+            events = self._steps.of(function)
+            trains = any(one.work == "train" and (one.loops or one.within) for one in events)
             begins = function.is_module or trains  # a whole training
             around = (one for call, where in ((node, frame), *calls) for one in where.flow.loops(call))
             loop = next(around, None) if begins else None
@@ -206,9 +205,8 @@ class Multiplicity:
         through, count = run_through(loop, frame.flow), trips(self.evaluator, loop, frame)
         bound = frame.flow.reaching(through) if isinstance(through, ast.Name) else ()
         by = entered(self.evaluator, frame) if [one.kind for one in bound] == ["parameter"] else ()
-        written: list[Any] = [
-            getattr((where.argument(through.id) or (None,))[0], "elts", None) for where in by
-        ]
+        given = [(where.argument(through.id) or (None,))[0] for where in by]
+        written: list[Any] = [getattr(one, "elts", None) for one in given]
         if written and None not in written:
             return max(map(len, written))
         shown = isinstance(iterated(loop), (ast.Tuple, ast.List))  # what is written out is few

@@ -17,6 +17,7 @@ from gpulint.analysis.syntax.nodes import (
     COMPREHENSIONS,
     FUNCTIONS,
     LOOPS,
+    called_on,
     children,
     iterated,
     key_of,
@@ -249,8 +250,7 @@ class Flow:
     def calls_on(self, keys: Collection[str | None], *names: str) -> Iterator[ast.Call]:
         """Its calls of methods by these names on what goes by one of the keys."""
         for call in (one for name in names for one in self.calls.get(name, ())):
-            on = call.func.value if isinstance(call.func, ast.Attribute) else None
-            if on is not None and any((key_of(one) or "") in keys for one in self.stands_for(on)):
+            if any((key_of(one) or "") in keys for one in self.stands_for(called_on(call))):
                 yield call
 
     # -- definitions and uses
@@ -271,7 +271,7 @@ class Flow:
         has `changed` it in place."""
         yield node
         for _ in range(_MOST_NAMES):
-            made = self.reaching(node) if isinstance(node, ast.Name) and node in self.parents else ()
+            made = self.reaching(node) if isinstance(node, ast.Name) else ()
             first = made[0] if len(made) == 1 else ENTRY
             if changed and first.kind == "inplace":
                 node = first.node

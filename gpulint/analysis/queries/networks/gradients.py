@@ -11,9 +11,9 @@ from typing import Any, Final, Literal, get_args
 from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.consumers import Use, goes_backward_by
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.evaluate.frames import Frame, settled
+from gpulint.analysis.evaluate.frames import Frame, outwards, settled
 from gpulint.analysis.project.file import File, Function
-from gpulint.analysis.queries.calls import may_run, outwards
+from gpulint.analysis.queries.calls import may_run
 from gpulint.analysis.queries.effects import Place, origins_of, position, share
 from gpulint.analysis.queries.networks.trained import all_made, optimizers_of, wholes
 from gpulint.analysis.syntax.nodes import argument, called_on, last_name

@@ -8,8 +8,7 @@ from typing import Any, Final, Literal
 from gpulint.analysis.domain.values import in_text_order
 from gpulint.analysis.evaluate.consumers import Use
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.evaluate.frames import Frame, given_for
-from gpulint.analysis.queries.calls import outwards
+from gpulint.analysis.evaluate.frames import Frame, given_for, outwards
 from gpulint.analysis.queries.effects import Place, effects_before, origins_of, place_of, since_made
 from gpulint.analysis.queries.networks.runs import is_of_module
 from gpulint.analysis.syntax.nodes import argument, called_on, key_of

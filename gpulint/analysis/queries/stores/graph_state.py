@@ -116,11 +116,9 @@ def backwards(evaluator: Evaluator, node: Any, frame: Frame) -> list[Use]:
 
 def made_backward(evaluator: Evaluator, store: Store) -> list[Use]:
     """The backwards through what made a value: through the forwards behind it, or through what its name was given."""
-    made = [one for one in evaluator.value_of(store.value, store.frame).origins if one[1] is not None]
-    if isinstance(store.value, ast.Name):
-        bound = store.frame.flow.reaching(store.value)
-        made += [(one.value, store.frame) for one in bound if one.kind == "assign"]
-    given = [one for one in made if not isinstance(one[0], ast.arg)]
+    made = evaluator.value_of(store.value, store.frame).origins
+    made |= {(store.frame.flow.unaliased(store.value), store.frame)}
+    given = [one for one in made if one[1] is not None and not isinstance(one[0], ast.arg)]
     return [use for node, frame in given for use in backwards(evaluator, node, frame)]
 
 

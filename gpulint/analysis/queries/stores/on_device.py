@@ -246,8 +246,7 @@ def ends(evaluator: Evaluator, store: Store, leaf: Any) -> dict[str, Use]:
 def is_joined(evaluator: Evaluator, store: Store, leaf: Any) -> bool:
     """Whether torch joins what is stored: it is tensors then."""
     uses = consumers(evaluator, leaf, store.frame, "storage")
-    computed = (one for one in uses if one.role == "computed")
-    return any(_joins(one.node) or _joins(one.frame.flow.parents.get(one.node)) for one in computed)
+    return any(one.role == "computed" and _joins(one.node) for one in uses)
 
 
 def is_never_read(evaluator: Evaluator, store: Store, leaf: Any) -> bool:

@@ -123,8 +123,7 @@ def _used(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> Shown:
                 return min(most, _given(evaluator, node, above, frame))
             node = above
         elif isinstance(above, ast.Assign) and len(flow.given.get(node, ())) == 1:
-            made = flow.given[node][0]
-            uses = [one for one in flow.uses_of(made) if set(flow.reaching(one)) == {made}]
+            uses = [one for one in flow.named(node) if len(flow.reaching(one)) == 1]
             found = (_used(evaluator, one, frame, depth - 1) for one in uses)
             return min(most, max(found, default=Shown.NOTHING))
         else:
