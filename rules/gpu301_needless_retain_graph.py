@@ -122,9 +122,9 @@ def _answers(asked: Asked, one: Backward) -> Iterator[Answer]:
 
 def _is_of_round(one: Backward, use: Use) -> bool:
     """Whether what is returned goes to a caller from the rounds that go backward: what comes out after them all has been gone through."""
-    loops = one.frame.flow.loops(one.call)
-    apart = use.frame.function is not one.frame.function
-    return not loops or apart or loops[0] in use.frame.flow.loops(use.node)
+    flow, loops = one.frame.flow, one.frame.flow.loops(one.call)
+    ends = [use.node] if use.frame.function is one.frame.function else flow.returns  # to those further out
+    return not loops or any(loops[0] in flow.loops(each) for each in ends)
 
 
 def _outlives(asked: Asked, one: Backward, kept: bool) -> Answer:

@@ -128,7 +128,7 @@ def _deferred(asked: Asked, backward: Backward) -> Iterator[_Deferred]:
                 after = [each for each in rounds if each not in flow.loops(call)]
                 own = flow.conditions(store.at)
                 every = [each[0] for each in flow.conditions(call) if each not in own]
-                emptied = emptying(owner.key, owner.key, frame)
+                emptied = emptying(owner.key, key_of(node) or "", frame)
                 anew = [each for each in emptied if rounds[:1] == flow.loops(each)[:1]]
                 if after or (rounds and every and anew):
                     loop = after[-1] if after else rounds[0]

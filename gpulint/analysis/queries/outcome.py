@@ -123,7 +123,7 @@ def phase_of(evaluator: Evaluator, run: Run, what: Outcome) -> Phase | None:
             return None
         tests.append([one for one in flow.conditions(node) if _spelled(one[0]) not in around])
     own = [use.node for use in what.wanted if use.frame is run.frame]
-    called = entered(evaluator, run.frame)
+    called = entered(evaluator, run.frame, 3 if own else 1)  # from further out less of what is called is seen
     # else it runs there, whatever is seen of values
     without = (one for one in called if all(evaluator.is_dead(node, one) for node in own))
     others = [one for one in without if not outcome(evaluator, run.inner, one).wanted]
