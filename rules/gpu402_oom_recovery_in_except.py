@@ -193,7 +193,7 @@ class _Handler:
         yield from reached(self.asked.evaluator, self.frame.function, self.frame.flow.parents[self.node])
 
 
-def _asks(asked: Asked, node: Any, frame: Frame, depth: int = 1) -> bool:
+def _asks(asked: Asked, node: Any, frame: Frame, depth: int = 2) -> bool:
     """Whether a type is that of a GPU which is full, or a condition asks for it: by the type, by what torch says, or by a function that
     does so."""
     for value in (asked.evaluator.value_of(one, frame) for one in ast.walk(node)):

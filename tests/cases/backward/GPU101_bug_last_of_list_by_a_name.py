@@ -1,4 +1,4 @@
-"""The loss that was put last goes backward by a name of its own, and the list keeps all of them; or all go backward together."""
+"""The loss that was put last goes backward by a name of its own, and the list keeps all of them."""
 
 import torch
 
@@ -12,14 +12,3 @@ def train(model, loader, optimizer):
         last.backward()
         optimizer.step()
     print(torch.stack(losses))
-
-
-def together(model, optimizer, batch):
-    losses = []
-    for part in batch.chunk(4):
-        losses.append(model(part.cuda()).sum())  # maybe: GPU303
-        last = losses[-1]
-        print(last.item())
-    optimizer.zero_grad()
-    sum(losses).backward()
-    optimizer.step()

@@ -1,4 +1,4 @@
-"""A buffer takes in what a layer makes, by a name of its own and of what is worked out before; or what has been cut."""
+"""A buffer takes in what a layer makes, by a name of its own and of what is worked out before."""
 
 import torch
 from torch import nn
@@ -9,7 +9,6 @@ class Scaled(nn.Module):
         super().__init__()
         self.register_buffer("mean", torch.zeros(width))
         self.register_buffer("spread", torch.ones(width))
-        self.register_buffer("top", torch.ones(width))
         self.fc = nn.Linear(width, width)
 
     def forward(self, x):
@@ -18,6 +17,4 @@ class Scaled(nn.Module):
         mean.lerp_(y.mean(0), 0.1)  # expect: GPU107
         newer = 0.9 * self.spread + 0.1 * y.std(0)
         self.spread.copy_(newer)  # expect: GPU107
-        top = self.top
-        top.lerp_(y.detach().amax(0), 0.1)
         return y

@@ -1,4 +1,4 @@
-"""What only a network is asked for is asked of a name that stands for it; and of another thing by the same name elsewhere."""
+"""What only a network is asked for is asked of a name that stands for it."""
 
 import torch
 
@@ -6,7 +6,6 @@ import torch
 class Judge:
     def __init__(self, load):
         self.scorer = load("scorer")
-        self.ranks = load("ranks")
 
     def scores(self, batches):
         scorer = self.scorer
@@ -14,11 +13,4 @@ class Judge:
         found = []
         for batch in batches:
             found.append(self.scorer(batch.cuda()).argmax(1).tolist())  # expect: GPU201
-        return found
-
-    def places(self, batches):
-        found = []
-        for batch in batches:
-            scorer = self.ranks
-            found.append(scorer(batch.cuda()).argmax(1).tolist())
         return found

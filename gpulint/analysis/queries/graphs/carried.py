@@ -114,9 +114,8 @@ def set_anew(evaluator: Evaluator, one: Carried, call: ast.Call, frame: Frame) -
         for each in flow.definitions[key] if key.endswith(f".{name}") else ():
             if each.kind != "assign" or flow.loops(each.statement)[:1] != flow.loops(call)[:1]:
                 continue
-            of_itself = flow.takes_in(each.value, key)
             whose = evaluator.value_of(each.node.value, frame)
-            if not (of_itself and graph_of(evaluator.definition(each, frame))):
+            if not (flow.takes_in(each.value, key) and graph_of(evaluator.definition(each, frame))):
                 if cls in whose.refs or not whose.is_known:
                     yield each.statement, cls in whose.refs
 

@@ -185,9 +185,8 @@ def _is_of_part(evaluator: Evaluator, use: Use, origin: Any) -> bool:
     if isinstance(base, ast.Name) and use.frame.caller is not None:
         made = evaluator.value_of(base, use.frame).origins
         return bool(made) and not share({origin}, made)
-    if evaluator.table.own("module.attributes", getattr(base, "attr", "")) is None:
-        return False
-    return share({origin}, evaluator.value_of(base.value, use.frame).origins)
+    named = evaluator.table.own("module.attributes", getattr(base, "attr", "")) is not None
+    return named and share({origin}, evaluator.value_of(base.value, use.frame).origins)
 
 
 def switches_weights(evaluator: Evaluator, use: Use) -> bool | None:

@@ -180,8 +180,7 @@ def _is_size(node: Any) -> bool:
 
 def _whole(node: Any, frame: Frame) -> Any:
     """The tensor whose whole shape it is: `x.shape`, `x.size()`, by itself or under a name."""
-    node = node.value if isinstance(node, ast.Starred) else node
-    node = frame.flow.unaliased(node)
+    node = frame.flow.unaliased(node.value if isinstance(node, ast.Starred) else node)
     node = node.func if isinstance(node, ast.Call) and not node.args else node
     return node.value if getattr(node, "attr", "") in ("shape", "size") else None
 

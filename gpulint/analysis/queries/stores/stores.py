@@ -294,7 +294,8 @@ def _in_place(evaluator: Evaluator, calls: list[ast.Call], frame: Frame) -> Iter
 
 def _by_subscripts(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
     for store in frame.flow.stores:
-        if any(isinstance(one, ast.Attribute) and one.attr == "data" for one in ast.walk(store.target.value)):
+        into = frame.flow.place(store.target.value)
+        if any(getattr(one, "attr", "") == "data" for one in ast.walk(into)):
             continue  # a tensor that is written as it is
         way: Way = "slot"
         if isinstance(store.statement, ast.AugAssign):
@@ -307,10 +308,9 @@ def _by_subscripts(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
         kind = evaluator.value_of(store.target.value, frame).kind
         if kind == "array":
             continue  # it takes numbers
-        whole, into = key_of(store.target.value), store.target.value
         if isinstance(store.target.slice, ast.Slice) and kind not in ("list", "dict", "object"):
-            itself = frame.flow.takes_in(store.value, whole)
-            way = "averaged" if itself else "added"  # it has the graph of all that was written before
+            # it has the graph of all that was written before
+            way = "averaged" if frame.flow.takes_in(store.value, key_of(into)) else "added"
         elif kind == "tensor":
             way = "added"
         elif again := _again(store, frame.flow):
