@@ -845,6 +845,8 @@ class Evaluator:
                 found = self.names.annotated(statement.annotation, statement.target, frame)
                 if found.kind == "text" and statement.value is not None:
                     found = found.but(device=self.calling.device_of(statement.value, frame))
+                if found.kind == "tensor" and self.names.is_module(cls):  # a buffer
+                    found = found.but(graph=Graph.NONE, origins=frozenset())
                 return found if found.is_known else None
         return None
 

@@ -302,8 +302,7 @@ class Flow:
 
     def takes_in(self, value: Any, key: str | None) -> bool:
         """Whether what goes by a key is part of what a value is computed of."""
-        parts = self.computed_of(value) if None not in (value, key) else ()
-        return any(key_of(one) == key for one in parts)
+        return None not in (value, key) and any(key_of(one) == key for one in self.computed_of(value))
 
     def iterated(self, loop: Any) -> Any:
         """What a loop or a comprehension runs through, whatever its name; None of a `while`."""

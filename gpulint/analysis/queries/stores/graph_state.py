@@ -14,7 +14,7 @@ from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.graphs.backwards import is_true
 from gpulint.analysis.queries.outcome import steps
 from gpulint.analysis.queries.stores.stores import Owner, Round, Store, graph_in, kept_by, leaves
-from gpulint.analysis.syntax.nodes import constant_index, key_of, keyword
+from gpulint.analysis.syntax.nodes import key_of, keyword
 
 State = Literal["live", "freed", "retained", "consumed", "together", "fed", "none"]
 
@@ -102,8 +102,7 @@ def _is_of_newest(use: Use, owner: Owner, store: Store) -> bool:
         return False
     key = key_of(store.container)
     places = map(use.frame.flow.place, ast.walk(use.node))
-    items = (one for one in places if isinstance(one, ast.Subscript))
-    last = any(key_of(one.value) == key and constant_index(one.slice) == -1 for one in items)
+    last = any(key_of(one) == f"{key}[-1]" for one in places)
     return last and any(runs_within(use.node, use.frame, one) for one in owner.rounds)
 
 
