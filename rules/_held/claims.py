@@ -258,7 +258,7 @@ def _of_entry(asked: Asked, function: Function, store: Store, held: tuple[Value,
     if not away:
         yield refuted(Question.OUTLIVES, "the dict is read in sight, and dropped")
     made = [frame for one in held for _, frame in in_text_order(one.origins) if frame is not None]
-    callers = set(leading_to(asked.evaluator, function)[1:])
+    callers = {site.frame.function for site in asked.evaluator.callers(function)}
     if made and all(one.around[-1].function in callers for one in made):
         yield refuted(Question.REACHED, "it is told where it is made")
     freed = made_backward(asked.evaluator, store)
@@ -358,7 +358,7 @@ def _held(asked: Asked, function: Function, store: Store) -> tuple[Value, ...] |
     if not found or all(_are_weights(asked, one) for one in found):
         return found or None
     made_in = {frame.around[-1].function for one in found for _, frame in one.origins if frame is not None}
-    callers = set(leading_to(asked.evaluator, function)[1:])
+    callers = {site.frame.function for site in asked.evaluator.callers(function)}
     is_forward = function.cls is not None and function.name == "forward"
     if function not in made_in and not is_forward and made_in & callers:
         return None  # told where it comes from
