@@ -7,7 +7,6 @@ beyond it is unknown, as what is out of sight is.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from operator import add, eq, floordiv, ge, gt, le, lt, mul, ne, sub
 from typing import Any, Final
@@ -65,7 +64,7 @@ _NEVER: Final = 1 << 60
 
 
 class _TooDeep(Exception):
-    """A value is to be worked out before those that wait for it: what `_once` was asked."""
+    """A value is to be worked out before those that wait for it: what `once` was asked."""
 
 
 class Evaluator:
@@ -150,9 +149,9 @@ class Evaluator:
                 frame.memo[node] = found
             return found
         method = self._expressions.get(what)
-        return self._once(frame.memo, node, frame, method) if method is not None else UNKNOWN
+        return self.once(frame.memo, node, frame, method) if method is not None else UNKNOWN
 
-    def _once(self, known: dict[Any, Any], key: Any, frame: Frame, work: Any) -> Value:
+    def once(self, known: dict[Any, Any], key: Any, frame: Frame, work: Any) -> Value:
         """What `work` gives for a key in a frame, worked out once. What rests on something unfinished is only kept as long as that is
         unfinished: `BOTTOM` stands for it meanwhile."""
         if (found := known.get(key)) is not None:
@@ -360,9 +359,8 @@ class Evaluator:
         """The calls of a function by those that it is given to: `sample(lambda_or_closure)`."""
         name, file = function.name, function.file
         is_method = function.cls is not None and function.parent is None
-        handed_on = not is_method and re.search(rf"[(,=]\s*{name}\s*[,)]", file.text)
-        for one in (file.body, *file.functions) if handed_on else ():
-            for use in one.flow.uses.get(name, ()) if name in one.words else ():
+        for one in file.naming(name) if not is_method and name in file.handed_on else ():
+            for use in one.flow.uses.get(name, ()):
                 call = one.flow.parents.get(use)
                 if isinstance(call, (ast.Call, ast.keyword)) and getattr(call, "func", None) is not use:
                     if self.value_of(use, self.root(one)).ref is function:
@@ -419,7 +417,7 @@ class Evaluator:
         """What a definition gives its key."""
         kind = definition.kind
         if kind == "parameter":
-            return self._once(frame.memo, definition, frame, self.names.parameter)
+            return self.once(frame.memo, definition, frame, self.names.parameter)
         if kind in ("assign", "loop", "context"):
             value = self.value_of(definition.value, frame)
             if kind == "loop":
@@ -450,7 +448,7 @@ class Evaluator:
 
     def returned(self, frame: Frame) -> Value:
         """What a function gives back: what its returns that are reached give, or what it yields."""
-        return self._once(frame.memo, Evaluator.returned, frame, self._given_back)
+        return self.once(frame.memo, Evaluator.returned, frame, self._given_back)
 
     def _given_back(self, key: Any, frame: Frame) -> Value:
         flow = frame.flow

@@ -98,6 +98,9 @@ class Evaluating(Protocol):
     def value_of(self, node: Any, frame: Frame) -> Value:
         """What an expression gives."""
 
+    def once(self, known: dict[Any, Any], key: Any, frame: Frame, work: Callable[[Any, Frame], Any]) -> Any:
+        """What `work` gives for a key in a frame, worked out once; `BOTTOM` while that is going on."""
+
     def root(self, function: Function) -> Frame:
         """The frame of a function that stands for all calls."""
 

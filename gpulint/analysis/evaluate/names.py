@@ -142,7 +142,7 @@ class Names:
     def _elsewhere(self, found: Bound) -> list[Value]:
         """What functions give a module's name by `global`."""
         name = found.definitions[0].key
-        named = (one for one in found.file.functions if "global" in one.words and name in one.words)
+        named = (one for one in found.file.naming(name) if "global" in one.words and not one.is_module)
         frames = (self._evaluator.root(one) for one in named if name in one.flow.elsewhere)
         made = ((one, frame) for frame in frames for one in frame.flow.definitions.get(name, ()))
         return [self._evaluator.definition(*one) for one in made]
@@ -428,8 +428,8 @@ class Names:
         """The functions outside of a class that name such an attribute, of whatever object, each with its keys for it."""
         own = self._evaluator.program.lineage(cls)
         for file in self._evaluator.program.searched(name, cls.file):
-            for function in (file.body, *file.functions):
-                if name not in function.words or (function.cls in own and function.takes_self):
+            for function in file.naming(name):
+                if function.cls in own and function.takes_self:
                     continue
                 of_another = f"{function.self_name}.{name}" if self.is_apart(function, cls) else ""
                 for key in function.flow.uses.keys() | function.flow.definitions.keys():

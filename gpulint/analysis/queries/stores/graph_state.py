@@ -92,8 +92,8 @@ def _is_read_elsewhere(evaluator: Evaluator, owner: Any) -> bool:
     """Whether other files read the attribute of an object that something is put into."""
     cls, name = owner if isinstance(owner, tuple) and isinstance(owner[0], Class) else (None, "")
     files = evaluator.program.searched(name, cls.file) if cls is not None else ()
-    others = (one for file in files if file is not cls.file for one in (file.body, *file.functions))
-    return any(key.endswith(f".{name}") for one in others if name in one.words for key in one.flow.uses)
+    others = (one for file in files if file is not cls.file for one in file.naming(name))
+    return any(key.endswith(f".{name}") for one in others for key in one.flow.uses)
 
 
 def _is_of_newest(use: Use, owner: Owner, store: Store) -> bool:
