@@ -8,7 +8,6 @@ from functools import reduce
 from typing import Any
 
 from gpulint.analysis.domain.values import (
-    BOTTOM,
     NONE,
     NUMBER,
     TEXT,
@@ -370,7 +369,8 @@ class Calling:
         return self._by_callers(name, frame)
 
     def _by_callers(self, name: str, frame: Frame) -> Value | None:
-        return self._evaluator.once(frame.memo, (Calling._by_callers, name), frame, self._asked_of_callers)
+        asked = (Calling._by_callers, name)
+        return self._evaluator.once(frame.memo, asked, frame, self._asked_of_callers)  # type: ignore[no-any-return]
 
     def _asked_of_callers(self, asked: tuple[Any, str], frame: Frame) -> Value | None:
         _, name = asked
