@@ -532,10 +532,10 @@ class Evaluator:
         index = self.index(node, frame)
         found = self.element(base, index)
         if base.kind == "dict" and base.parts and index is None:
-            # under whatever key: what has a graph, any of the classes or functions, or of nothing but networks or optimizers
+            # under whatever key: what has a graph, any of the classes or functions, or of things that are all alike
             any_of = self.any_entry(base)
-            alike = {one.kind for _, one in base.parts} in ({"module"}, {"optimizer"})
-            found = any_of if any_of.graph or alike or any_of.kind in ("class", "function") else found
+            alike = len({one.kind for _, one in base.parts}) == 1
+            found = any_of if any_of.graph or alike or any_of.kind in ("class", "function") else UNKNOWN
         if isinstance(index, str) and base.kind == "tensor":
             found = _entry(base, node)
         if isinstance(index, str) and found.kind == "unknown":
@@ -695,10 +695,17 @@ class Evaluator:
         if not values:
             return self._declared_field(cls, name)
         found = join_ways(values)
-        if found.assumptions or not found.is_known or found.kind == "none":
+        if found.assumptions or found.kind not in (
+            "module",
+            "optimizer",
+            "object",
+            "class",
+            "function",
+            "library",
+        ):
             by_use = self.names.used_as(cls, name)
             if by_use is not None and found.kind == by_use.kind:
-                return found.but(assumptions=by_use.assumptions)
+                return found.but(assumptions=by_use.assumptions) if found.assumptions else found
             if by_use is not None and (not found.is_known or not by_use.assumptions):
                 return by_use.but(origins=found.origins or by_use.origins, device=found.device)
             if found.kind == "none":

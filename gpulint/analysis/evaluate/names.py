@@ -27,7 +27,9 @@ from gpulint.analysis.syntax.flow import ENTRY, Definition, Flow
 from gpulint.analysis.syntax.nodes import arguments, called_on, default_of, dotted, key_of, last_name
 from gpulint.analysis.syntax.remembering import remembered, remembering
 
-MODULE_BASES = frozenset("Module LightningModule PreTrainedModel ModelMixin GenerationMixin".split())
+MODULE_BASES = frozenset(
+    "Module LightningModule PreTrainedModel ModelMixin GenerationMixin DataParallel DistributedDataParallel".split()
+)
 _AS_GIVEN = frozenset({"parameter", "assign", "import", "function", "class", "entry"})
 CALLERS_ASKED = 6
 _CONTAINERS: dict[str, Any] = dict.fromkeys(("list", "List", "Sequence", "Iterable"), "list")
@@ -136,7 +138,10 @@ class Names:
         if isinstance(found, Bound):
             frame = self._evaluator.root(found.file.body)
             given = (one for one in found.definitions if one.kind != "delete")
-            return join((*(self._evaluator.definition(one, frame) for one in given), *self._elsewhere(found)))
+            several = (*(self._evaluator.definition(one, frame) for one in given), *self._elsewhere(found))
+            value = join(several)
+            role = self.role(found.definitions[0].key, found.file.body) if not value.is_known else None
+            return role.but(origins=value.origins, device=value.device) if role is not None else value
         return Value("library", ref=found) if isinstance(found, File) else UNKNOWN
 
     def _elsewhere(self, found: Bound) -> list[Value]:
@@ -299,7 +304,14 @@ class Names:
             return Value("tensor", graph=Graph.MAY)
         if full.endswith("optim.Optimizer"):
             return Value("optimizer")
-        if row is not None and row.gives in ("module", "optimizer", "loader", "scaler", "scheduler"):
+        if row is not None and row.gives in (
+            "module",
+            "optimizer",
+            "loader",
+            "scaler",
+            "scheduler",
+            "accelerator",
+        ):
             return Value(row.gives)  # type: ignore[arg-type]
         return UNKNOWN
 
@@ -463,6 +475,8 @@ def _asked(flow: Flow, node: Any) -> Iterator[str]:
     for _, above in _moved(flow, node):
         if isinstance(above, ast.Attribute):
             call = flow.parents.get(above)
+            if above.attr in _BACKWARD and isinstance(call, ast.Call) and call.args:
+                continue  # what goes backward through something else is no tensor: `accelerator.backward(loss)`
             given = arguments(call) if isinstance(call, ast.Call) else [call]
             on = above.attr == "requires_grad_" and all(getattr(one, "value", None) is True for one in given)
             yield "requires_grad" if on else above.attr  # a network's is seldom switched on by it

@@ -46,7 +46,7 @@ def graph_state(
         held += uses
         surest += uses if any(len(one.assumptions) == certain for one in several) else []
     all_through = [one for one in held if _goes_backward(evaluator, one)]
-    newest = [one for one in all_through if _is_of_newest(one, owner, store)]
+    newest = [one for one in all_through if _is_of_newest(one, owner, store) or _is_before(one, owner, store)]
     through = [one for one in all_through if one not in newest]
     later = {id(one.node) for one in through}
     fed = [one for one in held if one.role == "fed"]
@@ -104,6 +104,15 @@ def _is_of_newest(use: Use, owner: Owner, store: Store) -> bool:
     items = (one for one in ast.walk(use.node) if isinstance(one, ast.Subscript))
     last = any(key_of(one.value) == key and constant_index(one.slice) == -1 for one in items)
     return last and any(runs_within(use.node, use.frame, one) for one in owner.rounds)
+
+
+def _is_before(use: Use, owner: Owner, store: Store) -> bool:
+    """Whether a backward goes through a value before the same round stores it: through what it has freed none goes again."""
+    if use.frame is not store.frame or _is_kept(use.node):
+        return False
+    order, at = use.frame.flow.order, use.frame.flow.statement_of
+    earlier = order.get(at(use.node), 0) < order.get(at(store.at), 0)
+    return earlier and any(runs_within(use.node, use.frame, one) for one in owner.rounds)
 
 
 def backwards(evaluator: Evaluator, node: Any, frame: Frame) -> list[Use]:
