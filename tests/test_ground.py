@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from itertools import permutations
 
 import asked_engine
 import pytest
@@ -284,3 +286,25 @@ def test_a_network_that_is_kept_moved_is_one_by_what_the_kept_is_asked_for() -> 
     call, frame = call_of(file, evaluator, "see")
     value = evaluator.value_of(call.args[0], frame)
     assert (value.kind, value.assumptions) == ("module", ())
+
+
+def test_what_rests_on_each_other_is_the_same_whichever_is_asked_first() -> None:
+    """What is put into a container may rest on what is in it: neither is kept as it was while the other was unfinished."""
+    text = """
+class Cell(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net, self.state = nn.Linear(2, 2), {}
+    def step(self):
+        self.state["h"] = torch.relu(self.state["h"]) + self.net(self.state["h"])
+        return self.state["h"]
+"""
+
+    def kinds(order: Sequence[int]) -> dict[int, tuple[str, Graph]]:
+        file, evaluator = engine(text)
+        step = function_of(file, "step")
+        asked = (step.flow.stores[0].value.left, step.flow.stores[0].value.right, step.flow.returns[0].value)
+        found = {one: evaluator.value_of(asked[one], evaluator.root(step)) for one in order}
+        return {one: (value.kind, value.graph) for one, value in found.items()}
+
+    assert all(set(kinds(order).values()) == {("tensor", Graph.LIVE)} for order in permutations(range(3)))

@@ -9,6 +9,7 @@ import pytest
 from gpulint.rules import all_rules
 
 from gpulint.analysis.evaluate import evaluator
+from gpulint.analysis.evaluate.fixpoint import Fixpoint
 from gpulint.analysis.project.disk import Project
 from gpulint.findings import Finding
 from gpulint.lint.linter import lint_text
@@ -110,14 +111,14 @@ def test_what_one_file_has_asked_is_not_worked_out_again(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     count = 0
-    inner = evaluator.Evaluator._worked_out
+    inner = Fixpoint._worked_out
 
-    def counted(self: evaluator.Evaluator, *args: object) -> object:
+    def counted(self: Fixpoint, *args: object) -> object:
         nonlocal count
         count += 1
         return inner(self, *args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(evaluator.Evaluator, "_worked_out", counted)
+    monkeypatch.setattr(Fixpoint, "_worked_out", counted)
     shared = project_of(folder)
     linted(folder / "train.py", shared)
     first, count = count, 0

@@ -526,8 +526,9 @@ def _of_state(
         if state.state == "freed":
             yield from _few_rounds(asked, store, owner)
         return
-    if owner.rounds and _is_of_networks(owner.rounds[0], origins):
-        yield refuted(Question.REPEATS, "each round runs another network", owner.rounds[0].loop)
+    rounds = [one for one in owner.rounds if not _is_of_one_step(asked, store, one)]
+    if rounds and _is_of_networks(rounds[0], origins):
+        yield refuted(Question.REPEATS, "each round runs another network", rounds[0].loop)
     if state.unseen and not _evaluates(asked, origins):
         clause, by = "who gets it may go backward through it", state.unseen[0].node
         # what rounds over data keep of networks that are in eval mode ever since they were made

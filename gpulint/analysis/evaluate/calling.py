@@ -8,7 +8,6 @@ from functools import reduce
 from typing import Any
 
 from gpulint.analysis.domain.values import (
-    BOTTOM,
     NONE,
     NUMBER,
     TEXT,
@@ -369,8 +368,12 @@ class Calling:
             return dict(held.parts or ()).get(name, UNKNOWN) if held.kind == "dict" else UNKNOWN
         return self._by_callers(name, frame)
 
-    @remembering(UNKNOWN)
     def _by_callers(self, name: str, frame: Frame) -> Value | None:
+        asked = (Calling._by_callers, name)
+        return self._evaluator.once(frame.memo, asked, frame, self._asked_of_callers)  # type: ignore[no-any-return]
+
+    def _asked_of_callers(self, asked: tuple[Any, str], frame: Frame) -> Value | None:
+        _, name = asked
         sites = outwards(self._evaluator, frame)[:CALLERS_ASKED]
         given = [self.given(call, name, where) for call, where in sites]
         return join(one or NONE for one in given) if any(given) else None if given else UNKNOWN
@@ -585,10 +588,11 @@ class Calling:
         found = (self._stored_in(origin, key) for origin in in_text_order(value.origins))
         return join(found) if value.origins else UNKNOWN
 
-    @remembering(BOTTOM)
     def _stored_in(self, origin: tuple[Any, Frame | None], key: str | int | None) -> Value:
-        found = self.items(*origin, key)
-        return join(found) if found else UNKNOWN
+        made, where = origin
+        found = lambda _, frame: join(self.items(made, frame, key) or [UNKNOWN])  # noqa: E731
+        stored = (Calling._stored_in, made, key)
+        return self._evaluator.once(where.memo, stored, where, found) if where is not None else UNKNOWN
 
     def items(self, node: Any, frame: Frame | None, wanted: str | int | None = None) -> list[Value]:
         """What is put into the list or dict that a node makes, each by itself: all of it, or what goes by a key, or stands at a number."""
@@ -623,8 +627,8 @@ class Calling:
             own, _, name = key.partition(".")
             function = frame.function
             if function.is_module:  # a list of the module, whoever puts something into it
-                for other in function.file.functions:
-                    if key in other.words and key not in other.flow.definitions:
+                for other in function.file.naming(key):
+                    if key not in other.flow.definitions:
                         yield key, self._evaluator.root(other)
             if name and function.cls is not None and own == function.self_name:
                 for method, its_key in methods_naming(self._evaluator.program.lineage(function.cls), name):

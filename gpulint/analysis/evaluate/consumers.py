@@ -206,8 +206,7 @@ class _Worklist:
 
     def from_outside(self, cls: Class, name: str, path: Path) -> None:
         """The uses of an attribute by others: `trainer.losses`."""
-        others = (one for one in (cls.file.body, *cls.file.functions) if one.cls is not cls)
-        for function in (one for one in others if name in one.words):
+        for function in (one for one in cls.file.naming(name) if one.cls is not cls):
             frame, uses = self.evaluator.root(function), function.flow.uses
             for use in (one for key in uses if key.endswith(f".{name}") for one in uses[key]):
                 if self.evaluator.value_of(use.value, frame).ref is cls:

@@ -7,13 +7,11 @@ beyond it is unknown, as what is out of sight is.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from operator import add, eq, floordiv, ge, gt, le, lt, mul, ne, sub
 from typing import Any, Final
 
 from gpulint.analysis.domain.values import (
-    BOTTOM,
     NONE,
     NUMBER,
     PAIR,
@@ -30,6 +28,7 @@ from gpulint.analysis.domain.values import (
 )
 from gpulint.analysis.evaluate.calling import Calling, begun_by
 from gpulint.analysis.evaluate.consumers import MOST_FOLLOWED, Use, consumers
+from gpulint.analysis.evaluate.fixpoint import TOO_MUCH, Fixpoint
 from gpulint.analysis.evaluate.frames import DEEPEST, CallSite, Frame, bind, settled
 from gpulint.analysis.evaluate.modes import Modes
 from gpulint.analysis.evaluate.names import Names
@@ -50,22 +49,12 @@ MOST_EVALUATED: Final = 60_000  # expressions, for one file
 MOST_ENTERED: Final = 3_000  # calls, for one file
 MOST_ENTERED_BELOW: Final = 150  # calls below one function
 MOST_CALLERS: Final = 24
-MOST_TRIES: Final = 2  # of values that rest on each other, while some of them are unfinished
-
-MOST_DEEP: Final = 1_000  # of values that rest on each other, for Python's own stack
-MOST_BELOW: Final = 40  # times that a value is left for what it rests on more deeply
 
 _COMPARES: dict[type, Any] = {ast.Eq: eq, ast.Is: eq, ast.NotEq: ne, ast.IsNot: ne}
 _COMPARES |= {ast.Gt: gt, ast.Lt: lt, ast.GtE: ge, ast.LtE: le}
 _COMPUTES: dict[type, Any] = {ast.Add: add, ast.Sub: sub, ast.Mult: mul, ast.FloorDiv: floordiv}
 
 ONE_OF_SEVERAL: Final = "which of the several outputs has a graph is not seen"
-TOO_MUCH: Final = UNKNOWN.assuming(Assumption("there is more to follow here than is followed"))
-_NEVER: Final = 1 << 60
-
-
-class _TooDeep(Exception):
-    """A value is to be worked out before those that wait for it: what `_once` was asked."""
 
 
 class Evaluator:
@@ -85,25 +74,18 @@ class Evaluator:
             ast.FormattedValue: self._formatted, ast.Starred: self._inner, ast.Await: self._inner, ast.NamedExpr: self._inner, ast.Lambda: self._lambda,
             **dict.fromkeys(COMPREHENSIONS, self._comprehension),
         }  # fmt: skip
-        self.evaluated = 0
+        self._fixpoint = Fixpoint()
+        self.once = self._fixpoint.once
         self.entered = 0
         self.followed = 0
         self.never: set[Function] = set()  # functions with calls that never run
         self._roots: dict[Function, Frame] = {}
         self._below: dict[Function, int] = {}
         self._callers: dict[Function, tuple[CallSite, ...]] = {}
-        self._asking: dict[Function, int] = {}  # whose callers are looked for, and how deep
-        self._running: dict[tuple[Any, Frame], int] = {}
-        self._reached_back = _NEVER
-        self._heads: set[int] = set()  # of what runs, what something has reached back to
-        self._provisional: dict[tuple[Any, Frame], tuple[Value, int]] = {}
-        self._resting: list[tuple[Any, Frame]] = []
-        self._tries: dict[tuple[Any, Frame], int] = {}
-        self._below_others: set[tuple[Any, Frame]] = set()  # what is worked out first, for others to rest on
 
     def begin(self) -> None:
         """Another file is looked at: it has its own budget."""
-        self.evaluated = self.entered = self.followed = 0
+        self._fixpoint.worked_out = self.entered = self.followed = 0
 
     def release(self) -> None:
         """Let go of everything: frames and values name each other."""
@@ -117,7 +99,12 @@ class Evaluator:
     @property
     def is_running(self) -> bool:
         """Whether something is being worked out, so that what is asked for meanwhile may rest on what is unfinished."""
-        return bool(self._running)
+        return self._fixpoint.is_running
+
+    @property
+    def evaluated(self) -> int:
+        """How much was worked out for the file."""
+        return self._fixpoint.worked_out
 
     @property
     def is_spent(self) -> bool:
@@ -150,81 +137,7 @@ class Evaluator:
                 frame.memo[node] = found
             return found
         method = self._expressions.get(what)
-        return self._once(frame.memo, node, frame, method) if method is not None else UNKNOWN
-
-    def _once(self, known: dict[Any, Any], key: Any, frame: Frame, work: Any) -> Value:
-        """What `work` gives for a key in a frame, worked out once. What rests on something unfinished is only kept as long as that is
-        unfinished: `BOTTOM` stands for it meanwhile."""
-        if (found := known.get(key)) is not None:
-            return found  # type: ignore[no-any-return]
-        at = (key, frame)
-        begun = self._running.get(at)
-        if begun is not None:
-            self._reached_back = min(self._reached_back, begun)
-            self._heads.add(begun)
-            return BOTTOM
-        if self._provisional and (kept := self._provisional.get(at)) is not None:
-            self._reached_back = min(self._reached_back, kept[1])
-            return kept[0]
-        depth = len(self._running)
-        if not depth:
-            return self._from_the_bottom(known, key, frame, work)
-        if depth >= MOST_DEEP:
-            if at in self._below_others or len(self._below_others) >= MOST_BELOW:
-                return TOO_MUCH
-            raise _TooDeep(known, key, frame, work)
-        return self._worked_out(known, at, work, depth)
-
-    def _from_the_bottom(self, known: dict[Any, Any], key: Any, frame: Frame, work: Any) -> Value:
-        """The same for what nothing else waits for. What it rests on too deeply is worked out before it, from the bottom as well."""
-        while True:
-            try:
-                return self._worked_out(known, (key, frame), work, 0)
-            except _TooDeep as deeper:
-                first = deeper.args
-            for unfinished in (self._heads, self._provisional, self._resting, self._tries):
-                unfinished.clear()
-            self._reached_back = _NEVER
-            at = (first[1], first[2])
-            self._below_others.add(at)
-            self._from_the_bottom(*first)
-            self._below_others.discard(at)
-
-    def _worked_out(self, known: dict[Any, Any], at: tuple[Any, Frame], work: Any, depth: int) -> Value:
-        key, frame = at
-        self.evaluated += 1
-        self._running[at] = depth
-        since = len(self._resting)
-        outer, self._reached_back = self._reached_back, _NEVER
-        try:
-            value: Value = work(key, frame)
-        finally:
-            del self._running[at]
-        if depth in self._heads:
-            self._heads.discard(depth)
-            self._forget(since, self._reached_back >= depth)
-        if self._reached_back >= depth:  # rests on nothing that is unfinished
-            known[key] = value
-            self._reached_back = outer
-        else:
-            self._provisional[at] = (value, self._reached_back)
-            self._resting.append(at)
-            self._tries[at] = self._tries.get(at, 0) + 1
-            self._reached_back = min(outer, self._reached_back)
-        return value
-
-    def _forget(self, since: int, all_: bool) -> None:
-        """What was kept while something was unfinished is worked out again: all of it where that rests on nothing else, and a few times
-        where it is part of something larger."""
-        left = []
-        for one in self._resting[since:]:
-            if all_ or self._tries[one] <= MOST_TRIES:
-                self._provisional.pop(one, None)
-            else:
-                left.append(one)
-        self._resting[since:] = left
-        if not self._resting:
-            self._tries.clear()
+        return self.once(frame.memo, node, frame, method) if method is not None else UNKNOWN
 
     def thing(self, node: Any, frame: Frame | None) -> Value:
         """What was made at an origin: by a call, or given for a parameter."""
@@ -302,23 +215,11 @@ class Evaluator:
 
     def callers(self, function: Function) -> tuple[CallSite, ...]:
         """The calls of the program that may run a function, in the frames of their functions."""
-        begun = self._asking.get(function)
-        if begun is not None:  # further out: what is worked out meanwhile rests on what is unfinished
-            if begun >= 0:
-                self._reached_back = min(self._reached_back, begun)
-                self._heads.add(begun)
-            return ()
-        if function not in self._callers:
-            self._asking[function] = len(self._running) - 1
-            try:
-                self._callers[function] = tuple(self._calls_of(function))
-            finally:
-                del self._asking[function]
-        return self._callers[function]
+        return self.once(self._callers, function, self.root(function), self._calls_of, least=())  # type: ignore[no-any-return]
 
-    def _calls_of(self, function: Function) -> list[CallSite]:
+    def _calls_of(self, function: Function, _: Frame) -> tuple[CallSite, ...]:
         if function.is_module:
-            return []
+            return ()
         found = [*self._calls_of_objects(function), *self._calls_where_given(function)]
         for caller, call in self._calls_by_name(function):
             if len(found) >= MOST_CALLERS:
@@ -329,7 +230,7 @@ class Evaluator:
                 self.never.add(function)
             elif certain is not None:
                 found.append(CallSite(call, frame, certain))
-        return found
+        return tuple(found)
 
     def _calls_by_name(self, function: Function) -> Iterator[tuple[Function, ast.Call]]:
         """The calls by a function's name: of a constructor by that of its class, of those that inherit it, and by `super().__init__`."""
@@ -360,9 +261,8 @@ class Evaluator:
         """The calls of a function by those that it is given to: `sample(lambda_or_closure)`."""
         name, file = function.name, function.file
         is_method = function.cls is not None and function.parent is None
-        handed_on = not is_method and re.search(rf"[(,=]\s*{name}\s*[,)]", file.text)
-        for one in (file.body, *file.functions) if handed_on else ():
-            for use in one.flow.uses.get(name, ()) if name in one.words else ():
+        for one in file.naming(name) if not is_method and name in file.handed_on else ():
+            for use in one.flow.uses.get(name, ()):
                 call = one.flow.parents.get(use)
                 if isinstance(call, (ast.Call, ast.keyword)) and getattr(call, "func", None) is not use:
                     if self.value_of(use, self.root(one)).ref is function:
@@ -419,7 +319,7 @@ class Evaluator:
         """What a definition gives its key."""
         kind = definition.kind
         if kind == "parameter":
-            return self._once(frame.memo, definition, frame, self.names.parameter)
+            return self.once(frame.memo, definition, frame, self.names.parameter)  # type: ignore[no-any-return]
         if kind in ("assign", "loop", "context"):
             value = self.value_of(definition.value, frame)
             if kind == "loop":
@@ -450,7 +350,7 @@ class Evaluator:
 
     def returned(self, frame: Frame) -> Value:
         """What a function gives back: what its returns that are reached give, or what it yields."""
-        return self._once(frame.memo, Evaluator.returned, frame, self._given_back)
+        return self.once(frame.memo, Evaluator.returned, frame, self._given_back)  # type: ignore[no-any-return]
 
     def _given_back(self, key: Any, frame: Frame) -> Value:
         flow = frame.flow
@@ -632,10 +532,10 @@ class Evaluator:
         index = self.index(node, frame)
         found = self.element(base, index)
         if base.kind == "dict" and base.parts and index is None:
-            # under whatever key: what has a graph, any of the classes or functions, or of nothing but networks or optimizers
+            # under whatever key: what has a graph, any of the classes or functions, or of things that are all alike
             any_of = self.any_entry(base)
-            alike = {one.kind for _, one in base.parts} in ({"module"}, {"optimizer"})
-            found = any_of if any_of.graph or alike or any_of.kind in ("class", "function") else found
+            alike = len({one.kind for _, one in base.parts}) == 1
+            found = any_of if any_of.graph or alike or any_of.kind in ("class", "function") else UNKNOWN
         if isinstance(index, str) and base.kind == "tensor":
             found = _entry(base, node)
         if isinstance(index, str) and found.kind == "unknown":
@@ -795,10 +695,17 @@ class Evaluator:
         if not values:
             return self._declared_field(cls, name)
         found = join_ways(values)
-        if found.assumptions or not found.is_known or found.kind == "none":
+        if found.assumptions or found.kind not in (
+            "module",
+            "optimizer",
+            "object",
+            "class",
+            "function",
+            "library",
+        ):
             by_use = self.names.used_as(cls, name)
             if by_use is not None and found.kind == by_use.kind:
-                return found.but(assumptions=by_use.assumptions)
+                return found.but(assumptions=by_use.assumptions) if found.assumptions else found
             if by_use is not None and (not found.is_known or not by_use.assumptions):
                 return by_use.but(origins=found.origins or by_use.origins, device=found.device)
             if found.kind == "none":

@@ -98,6 +98,16 @@ class Evaluating(Protocol):
     def value_of(self, node: Any, frame: Frame) -> Value:
         """What an expression gives."""
 
+    def once(
+        self,
+        known: dict[Any, Any],
+        key: Any,
+        frame: Frame,
+        work: Callable[[Any, Frame], Any],
+        least: Any = ...,
+    ) -> Any:
+        """What `work` gives for a key in a frame, worked out once; `least` is the least that it may be."""
+
     def root(self, function: Function) -> Frame:
         """The frame of a function that stands for all calls."""
 
@@ -144,13 +154,13 @@ class Evaluating(Protocol):
         """Whether a guard in sight switches grad off at a node."""
 
 
+@dataclass(slots=True, repr=False, frozen=True)
 class CallSite:
     """A call that may run a function. `certain`: what is called is seen to be this function."""
 
-    __slots__ = ("call", "certain", "frame")
-
-    def __init__(self, call: Any, frame: Frame, certain: bool) -> None:
-        self.call, self.frame, self.certain = call, frame, certain
+    call: Any
+    frame: Frame
+    certain: bool
 
     def __repr__(self) -> str:
         return f"<call in {self.frame!r} at {self.call.lineno}>"

@@ -27,7 +27,9 @@ from gpulint.analysis.syntax.flow import ENTRY, Definition, Flow
 from gpulint.analysis.syntax.nodes import arguments, called_on, default_of, dotted, key_of, last_name
 from gpulint.analysis.syntax.remembering import remembered, remembering
 
-MODULE_BASES = frozenset("Module LightningModule PreTrainedModel ModelMixin GenerationMixin".split())
+MODULE_BASES = frozenset(
+    "Module LightningModule PreTrainedModel ModelMixin GenerationMixin DataParallel DistributedDataParallel".split()
+)
 _AS_GIVEN = frozenset({"parameter", "assign", "import", "function", "class", "entry"})
 CALLERS_ASKED = 6
 _CONTAINERS: dict[str, Any] = dict.fromkeys(("list", "List", "Sequence", "Iterable"), "list")
@@ -136,13 +138,16 @@ class Names:
         if isinstance(found, Bound):
             frame = self._evaluator.root(found.file.body)
             given = (one for one in found.definitions if one.kind != "delete")
-            return join((*(self._evaluator.definition(one, frame) for one in given), *self._elsewhere(found)))
+            several = (*(self._evaluator.definition(one, frame) for one in given), *self._elsewhere(found))
+            value = join(several)
+            role = self.role(found.definitions[0].key, found.file.body) if not value.is_known else None
+            return role.but(origins=value.origins, device=value.device) if role is not None else value
         return Value("library", ref=found) if isinstance(found, File) else UNKNOWN
 
     def _elsewhere(self, found: Bound) -> list[Value]:
         """What functions give a module's name by `global`."""
         name = found.definitions[0].key
-        named = (one for one in found.file.functions if "global" in one.words and name in one.words)
+        named = (one for one in found.file.naming(name) if "global" in one.words and not one.is_module)
         frames = (self._evaluator.root(one) for one in named if name in one.flow.elsewhere)
         made = ((one, frame) for frame in frames for one in frame.flow.definitions.get(name, ()))
         return [self._evaluator.definition(*one) for one in made]
@@ -299,7 +304,14 @@ class Names:
             return Value("tensor", graph=Graph.MAY)
         if full.endswith("optim.Optimizer"):
             return Value("optimizer")
-        if row is not None and row.gives in ("module", "optimizer", "loader", "scaler", "scheduler"):
+        if row is not None and row.gives in (
+            "module",
+            "optimizer",
+            "loader",
+            "scaler",
+            "scheduler",
+            "accelerator",
+        ):
             return Value(row.gives)  # type: ignore[arg-type]
         return UNKNOWN
 
@@ -428,8 +440,8 @@ class Names:
         """The functions outside of a class that name such an attribute, of whatever object, each with its keys for it."""
         own = self._evaluator.program.lineage(cls)
         for file in self._evaluator.program.searched(name, cls.file):
-            for function in (file.body, *file.functions):
-                if name not in function.words or (function.cls in own and function.takes_self):
+            for function in file.naming(name):
+                if function.cls in own and function.takes_self:
                     continue
                 of_another = f"{function.self_name}.{name}" if self.is_apart(function, cls) else ""
                 for key in function.flow.uses.keys() | function.flow.definitions.keys():
@@ -463,6 +475,8 @@ def _asked(flow: Flow, node: Any) -> Iterator[str]:
     for _, above in _moved(flow, node):
         if isinstance(above, ast.Attribute):
             call = flow.parents.get(above)
+            if above.attr in _BACKWARD and isinstance(call, ast.Call) and call.args:
+                continue  # what goes backward through something else is no tensor: `accelerator.backward(loss)`
             given = arguments(call) if isinstance(call, ast.Call) else [call]
             on = above.attr == "requires_grad_" and all(getattr(one, "value", None) is True for one in given)
             yield "requires_grad" if on else above.attr  # a network's is seldom switched on by it

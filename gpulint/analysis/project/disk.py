@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,6 +30,36 @@ from gpulint.source.program import UNKNOWN_TOP, Top
 
 _SCANNED: Final = 100  # words that are looked for one by one: an index of all of them takes about as long
 _WORD: Final = re.compile(rb"[A-Za-z_]\w*")
+_MOST_LISTED: Final = 4  # projects that are kept: those of which one lies in another take turns
+
+
+class _Listing:
+    """The Python files below a folder as they are on the disk, as far as the limits allow, and which of them have a word."""
+
+    def __init__(self, root: str) -> None:
+        self.files = list(python_files(root))
+        self._with_word: dict[str, list[tuple[str, bytes]]] = {}
+
+    @cached_property
+    def hash(self) -> str:
+        return tree_hash(self.files)
+
+    def having(self, word: str) -> list[tuple[str, bytes]]:
+        if word not in self._with_word:
+            wanted = word.encode()
+            one_by_one = len(self._with_word) < _SCANNED or _WORD.fullmatch(wanted) is None
+            likely = self.files if one_by_one else [self.files[at] for at in self._positions.get(wanted, ())]
+            self._with_word[word] = [(path, raw) for path, raw in likely if wanted in raw]
+        return self._with_word[word]
+
+    @cached_property
+    def _positions(self) -> dict[bytes, list[int]]:
+        """The positions of the files that have a word, by word."""
+        found: dict[bytes, list[int]] = {}
+        for position, (_, raw) in enumerate(self.files):
+            for word in set(_WORD.findall(raw)):
+                found.setdefault(word, []).append(position)
+        return found
 
 
 class Project:
@@ -61,9 +92,7 @@ class Project:
         project_root.cache_clear()
 
     def _forget(self) -> None:
-        self._root, self._files, self._tree_hash = "", list[tuple[str, bytes]](), ""
-        self._with_word: dict[str, list[tuple[str, bytes]]] = {}
-        self._positions: dict[bytes, list[int]] = {}
+        self._listings: dict[str, _Listing] = {}
         self._beside: dict[tuple[tuple[Path, ...], tuple[str, ...]], list[str]] = {}  # files that there are
         self._tests: dict[str, tuple[bytes, bool]] = {}  # those of which what is in them decides
 
@@ -77,21 +106,15 @@ class Project:
     def dependencies(self) -> tuple[tuple[str, str], ...]:
         """The files that the current file's findings rest on, as (absolute path, hash of its bytes); for all files of a
         project `every_file(root)` and their hash."""
-        trees = ((every_file(root), self._hash_of(root)) for root in self._asked)
+        trees = ((every_file(root), self._listed(root).hash) for root in self._asked)
         return tuple(sorted((*self._used.items(), *trees)))
 
-    def _hash_of(self, root: str) -> str:
-        files = self._listed(root)
-        if not self._tree_hash:
-            self._tree_hash = tree_hash(files)
-        return self._tree_hash
-
-    def _listed(self, root: str) -> list[tuple[str, bytes]]:
-        """The Python files below a folder as they are on the disk, as far as the limits allow; those of the last folder are kept."""
-        if root != self._root:
-            self._forget()
-            self._root, self._files = root, list(python_files(root))
-        return self._files
+    def _listed(self, root: str) -> _Listing:
+        if root not in self._listings:
+            if len(self._listings) >= _MOST_LISTED:
+                self._forget()
+            self._listings[root] = _Listing(root)
+        return self._listings[root]
 
     def _asked_root(self, origin: str) -> str:
         root = self.root_of(origin)
@@ -141,7 +164,7 @@ class Project:
         what a project's hash covers need not be named again."""
         roots.update(self._asked)
         self._asked.update(roots)
-        covered = {path for root in roots if root == self._root for path, _ in self._files}
+        covered = {path for root in roots & self._listings.keys() for path, _ in self._listings[root].files}
         files.update(one for one in self._used.items() if one[0] not in covered)
         self._used.update(files)
 
@@ -159,27 +182,15 @@ class Project:
         """The Python files of a file's project whose text has a word: on all of them its findings then depend."""
         if not os.path.isfile(origin):
             return []
-        files, wanted = self._listed(self._asked_root(origin)), word.encode()
+        listing, wanted = self._listed(self._asked_root(origin)), word.encode()
         if self._buffers:  # what is typed changes without a word
-            typed = ((path, self._buffers.get(path, raw)) for path, raw in files)
+            typed = ((path, self._buffers.get(path, raw)) for path, raw in listing.files)
             return [(path, raw) for path, raw in typed if wanted in raw]
-        if word not in self._with_word:
-            one_by_one = len(self._with_word) < _SCANNED or _WORD.fullmatch(wanted) is None
-            likely = files if one_by_one else [files[position] for position in self._index().get(wanted, ())]
-            self._with_word[word] = [(path, raw) for path, raw in likely if wanted in raw]
-        return self._with_word[word]
-
-    def _index(self) -> dict[bytes, list[int]]:
-        """The positions of the files that have a word, by word."""
-        if not self._positions:
-            for position, (_, raw) in enumerate(self._files):
-                for word in set(_WORD.findall(raw)):
-                    self._positions.setdefault(word, []).append(position)
-        return self._positions
+        return listing.having(word)
 
     def contains(self, origin: str, pattern: re.Pattern[bytes]) -> bool:
         """Whether any file of a file's project has a text of this form."""
-        files = self._listed(self._asked_root(origin))
+        files = self._listed(self._asked_root(origin)).files
         return any(pattern.search(self._buffers.get(path, raw)) is not None for path, raw in files)
 
     def is_test_file(self, origin: str, path: str, raw: bytes) -> bool:

@@ -27,6 +27,7 @@ def quoted(code: str, limit: int) -> str:
 _ROW_ENDS = re.compile(r"\r\n|\r|\n")
 _OPENS = re.compile(r"\s*\(")
 _WORDS = re.compile(r"\w+")
+_HANDED = re.compile(r"[(,=]\s*(\w+)\s*(?=[,)])")
 _BLOCKS = ("body", "orelse", "finalbody")
 
 
@@ -140,6 +141,7 @@ class File:
         self.functions: list[Function] = []
         self.classes: list[Class] = []
         self._within: dict[Function | None, list[Function]] = {}
+        self._naming: dict[str, tuple[Function, ...]] = {}
         self._calls: dict[str, tuple[tuple[Function, ast.Call], ...]] = {}
         self.by_node: dict[Any, Function | Class] = {}
         self.body = Function(tree, self)
@@ -192,6 +194,19 @@ class File:
     def words(self) -> frozenset[str]:
         """Every word in its text."""
         return frozenset(_WORDS.findall(self.text))
+
+    def naming(self, word: str) -> tuple[Function, ...]:
+        """The module's statements and the functions whose text has a word."""
+        found = self._naming.get(word)
+        if found is None:
+            those = (self.body, *self.functions) if word in self.words else ()
+            found = self._naming[word] = tuple(one for one in those if word in one.words)
+        return found
+
+    @cached_property
+    def handed_on(self) -> frozenset[str]:
+        """The names that stand where a call may be given them, or another name: `f(name, key=name)`."""
+        return frozenset(_HANDED.findall(self.text))
 
     def function_at(self, row: int) -> Function:
         """The innermost function of a row; the module's statements where there is none."""

@@ -122,7 +122,7 @@ def train(model, loader, optimizer, on_step: Callable | None = None):
             history.append(loss)  # expect: GPU101
             accumulate(loss.item())
             LOSSES[f"{step}"] = loss  # maybe: GPU101, GPU106
-            sums += result  # maybe: GPU101
+            sums += result  # note: GPU101
             sums = sums + result  # maybe: GPU101
             table["loss"] += loss.item()
             parts["loss"] += loss  # maybe: GPU101

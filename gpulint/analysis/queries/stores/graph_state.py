@@ -46,7 +46,7 @@ def graph_state(
         held += uses
         surest += uses if any(len(one.assumptions) == certain for one in several) else []
     all_through = [one for one in held if _goes_backward(evaluator, one)]
-    newest = [one for one in all_through if _is_of_newest(one, owner, store)]
+    newest = [one for one in all_through if _is_of_newest(one, owner, store) or _is_before(one, owner, store)]
     through = [one for one in all_through if one not in newest]
     later = {id(one.node) for one in through}
     fed = [one for one in held if one.role == "fed"]
@@ -92,8 +92,8 @@ def _is_read_elsewhere(evaluator: Evaluator, owner: Any) -> bool:
     """Whether other files read the attribute of an object that something is put into."""
     cls, name = owner if isinstance(owner, tuple) and isinstance(owner[0], Class) else (None, "")
     files = evaluator.program.searched(name, cls.file) if cls is not None else ()
-    others = (one for file in files if file is not cls.file for one in (file.body, *file.functions))
-    return any(key.endswith(f".{name}") for one in others if name in one.words for key in one.flow.uses)
+    others = (one for file in files if file is not cls.file for one in file.naming(name))
+    return any(key.endswith(f".{name}") for one in others for key in one.flow.uses)
 
 
 def _is_of_newest(use: Use, owner: Owner, store: Store) -> bool:
@@ -104,6 +104,15 @@ def _is_of_newest(use: Use, owner: Owner, store: Store) -> bool:
     places = map(use.frame.flow.place, ast.walk(use.node))
     last = any(key_of(one) == f"{key}[-1]" for one in places)
     return last and any(runs_within(use.node, use.frame, one) for one in owner.rounds)
+
+
+def _is_before(use: Use, owner: Owner, store: Store) -> bool:
+    """Whether a backward goes through a value before the same round stores it: through what it has freed none goes again."""
+    if use.frame is not store.frame or _is_kept(use.node):
+        return False
+    order, at = use.frame.flow.order, use.frame.flow.statement_of
+    earlier = order.get(at(use.node), 0) < order.get(at(store.at), 0)
+    return earlier and any(runs_within(use.node, use.frame, one) for one in owner.rounds)
 
 
 def backwards(evaluator: Evaluator, node: Any, frame: Frame) -> list[Use]:

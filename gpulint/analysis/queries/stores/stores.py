@@ -129,9 +129,10 @@ def _is_cut(value: Any) -> bool:
 
 def _is_handed_on(function: Function) -> bool:
     """Whether a function is named in its file other than to call it: `optimizer.step(closure)`, `optimizer.step(self.closure)`."""
-    file, name = function.file, function.name
-    parts = (one for one in (file.body, *file.functions) if name in one.words)
-    keys = ((one.flow, key) for one in parts for key in (name, f"{one.self_name}.{name}"))
+    name = function.name
+    keys = (
+        (one.flow, key) for one in function.file.naming(name) for key in (name, f"{one.self_name}.{name}")
+    )
     uses = ((flow, use) for flow, key in keys for use in flow.uses.get(key, ()))
     return any(getattr(flow.parents.get(use), "func", None) is not use for flow, use in uses)
 
