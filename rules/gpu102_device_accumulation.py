@@ -9,6 +9,7 @@ from gpulint.rules._held.mended import by_methods
 
 from gpulint.analysis.asked import Asked
 from gpulint.analysis.domain.values import Value
+from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.evaluate.weights import trips
 from gpulint.analysis.project.file import quoted
 from gpulint.analysis.queries.amounts import is_over_batches
@@ -164,6 +165,8 @@ def _answers(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[An
     """On what the claim stands that a place takes in large tensors of a device, round after round, for the host."""
     evaluator, frame = asked.evaluator, store.frame
     runs, value = behind(evaluator, leaf, frame), evaluator.value_of(leaf, frame)
+    if runs and _is_given_here(asked, leaf, frame, {one.frame for one in runs}):
+        yield refuted(Question.REACHED, "it is told where it is given to it")
     given, read = on_device.is_of_output(evaluator, leaf, frame), _of_reads(asked, store, leaf, owner)
     if value.kind == "unknown" and not given and _is_unseen(asked, store, leaf):
         yield left_open(Question.TENSOR, "what makes it is not seen")
@@ -187,6 +190,16 @@ def _answers(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[An
     yield from _of_rounds(asked, owner)
     yield from (read,) if read is not None else _of_ends(asked, store, leaf, owner)
     yield from reached(evaluator, frame.function)
+
+
+def _is_given_here(asked: Asked, leaf: Any, frame: Frame, made: set[Frame]) -> bool:
+    """Whether a function that stands for all calls is given a value by calls in this file, where what makes it is run."""
+    own, function = made_of(asked.evaluator, leaf, frame), frame.function
+    names = [one for one, where in own if where is frame and isinstance(one, ast.Name)]
+    bound = (one for name in names for one in frame.flow.reaching(name))
+    given = any(one.kind == "parameter" and one.key != function.self_name for one in bound)
+    sites = asked.evaluator.callers(function) if given and frame.caller is None else ()
+    return made <= {one.frame for one in sites if asked.is_here(one.frame)}
 
 
 def _of_reads(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Answer | None:

@@ -170,7 +170,9 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
         yield refuted(Question.MEANT, "this is what is done where something else has failed")
     what = outcome(evaluator, run.inner, run.where)
     if what.undetached is not None:
-        clause = "it becomes an array undetached, which torch refuses for what has a graph"
+        clause = (
+            "it becomes an array undetached, so grad is off where that is not seen, or the network cuts it"
+        )
         yield (refuted if _is_near(evaluator, run, what.undetached) else left_open)(Question.GRAPH, clause)
     phase = None
     if what.wanted:

@@ -66,7 +66,7 @@ class Fixpoint:
             return self._from_the_bottom(known, at, work)
         if depth >= MOST_DEEP:
             if at in self._below_others or len(self._below_others) >= MOST_BELOW:
-                return TOO_MUCH
+                return TOO_MUCH if least is BOTTOM else least
             raise _TooDeep(known, at, work)
         return self._worked_out(known, at, work, depth)
 

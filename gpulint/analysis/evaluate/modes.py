@@ -23,7 +23,6 @@ class Modes:
     def __init__(self, evaluator: Evaluating) -> None:
         self._evaluator = evaluator
         self.answers: dict[Any, Any] = {}
-        self.at_entry: dict[Function, Any] = {}  # what is worked out of functions' callers
 
     def guard(self, node: Any, frame: Frame) -> Any:
         """The node that switches grad off where a node is evaluated; None where nothing in sight does."""

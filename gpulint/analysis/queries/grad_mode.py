@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from functools import partial
+from typing import Any, Literal
 
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.evaluate.frames import Frame, remembered
+from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.project.scripts import console_scripts
 from gpulint.analysis.syntax.nodes import last_name
-
-_DEEPEST: Final = 6
 
 Mode = Literal["on", "off", "mixed", "open"]
 
@@ -40,18 +39,19 @@ def grad_mode(evaluator: Evaluator, node: Any, frame: Frame) -> GradMode:
 
 def grad_at_entry(evaluator: Evaluator, function: Function) -> GradMode:
     """The grad mode in which a function is called."""
-    return _at_entry(evaluator, function, _DEEPEST) or GradMode("on")
+    return _at_entry(evaluator, function) or GradMode("on")
 
 
-def _at_entry(evaluator: Evaluator, function: Function, depth: int) -> GradMode | None:
-    """The same; None while it is being asked, further out: what calls itself is in no other mode for that."""
-    if function.is_module or not depth:
+def _at_entry(evaluator: Evaluator, function: Function) -> GradMode | None:
+    """The same; None while nothing is known of those who call it but itself."""
+    if function.is_module:
         return GradMode("on", called=True)
-    known = evaluator.modes.at_entry
-    return remembered(known, function, None, lambda: _worked_out(evaluator, function, depth))  # type: ignore[no-any-return]
+    root = evaluator.root(function)
+    return evaluator.once(root.memo, grad_at_entry, root, partial(_worked_out, evaluator), least=None)  # type: ignore[no-any-return]
 
 
-def _worked_out(evaluator: Evaluator, function: Function, depth: int) -> GradMode:
+def _worked_out(evaluator: Evaluator, _: Any, frame: Frame) -> GradMode:
+    function = frame.function
     if _is_run_without_grad(evaluator, function):
         return GradMode("off", function.node, called=True)
     found: list[GradMode] = []
@@ -61,7 +61,7 @@ def _worked_out(evaluator: Evaluator, function: Function, depth: int) -> GradMod
         certain = certain and site.certain
         if own is not None:
             found.append(GradMode(own, by, called=True))  # type: ignore[arg-type]
-        elif (outer := _at_entry(evaluator, site.frame.function, depth - 1)) is not None:
+        elif (outer := _at_entry(evaluator, site.frame.function)) is not None:
             found.append(outer)
     if function.qualname in console_scripts(evaluator.program.sources, function.file.path):
         found.append(GradMode("on", called=True))
@@ -69,7 +69,7 @@ def _worked_out(evaluator: Evaluator, function: Function, depth: int) -> GradMod
     if by is not None:
         return GradMode("off", by, called=bool(found))
     if not found and function.parent is not None:
-        return _where_handed_on(evaluator, function, function.parent, depth)
+        return _where_handed_on(evaluator, function, function.parent)
     modes = {one.mode for one in found}
     if not modes:
         by = _switched_off_in(evaluator, function.file.body)  # whatever runs later runs without grad
@@ -80,14 +80,14 @@ def _worked_out(evaluator: Evaluator, function: Function, depth: int) -> GradMod
     return GradMode("mixed", next(one.by for one in found if one.mode != "on"), sure, called=True)
 
 
-def _where_handed_on(evaluator: Evaluator, function: Function, around: Function, depth: int) -> GradMode:
+def _where_handed_on(evaluator: Evaluator, function: Function, around: Function) -> GradMode:
     """The mode of an inner function that nobody is seen to call: of where it is handed on to be called, as `solve_ivp(function)` does,
     else of the function around it."""
     for use in around.flow.uses.get(function.name, ()):
         own, by = evaluator.modes.own(use, evaluator.root(around))
         if own is not None and isinstance(around.flow.parents.get(use), (ast.Call, ast.keyword)):
             return GradMode(own, by, called=True)  # type: ignore[arg-type]
-    return _at_entry(evaluator, around, depth - 1) or GradMode("on")
+    return _at_entry(evaluator, around) or GradMode("on")
 
 
 def _is_run_without_grad(evaluator: Evaluator, function: Function) -> bool:

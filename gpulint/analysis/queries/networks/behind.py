@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.evaluate.frames import Frame, given_for
+from gpulint.analysis.evaluate.names import CALLERS_ASKED
 from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.networks.forwards import Forward, forward_of
 from gpulint.analysis.syntax.flow import ENTRY, Definition, Flow
@@ -43,9 +44,9 @@ def sources(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[tuple[Any
     """What a name is bound to, and what a call of a function of the project gives back."""
     if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
         for one in frame.flow.reaching(node) if node in frame.flow.parents else ():
-            given = frame.argument(one.key) if one.kind == "parameter" else None
-            if given is not None:
-                yield given
+            if one.kind == "parameter":
+                given = frame.argument(one.key)
+                yield from (given,) if given is not None else _given_by_callers(evaluator, one.key, frame)
             elif (
                 one.kind in ("assign", "loop", "augmented")
                 and (source := source_of(one, frame.flow)[0]) is not None
@@ -59,6 +60,15 @@ def sources(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[tuple[Any
         if inner is not None:
             given_back = (*inner.flow.returns, *inner.flow.yields)
             yield from ((one.value, inner) for one in given_back if one.value is not None)
+
+
+def _given_by_callers(evaluator: Evaluator, name: str, frame: Frame) -> Iterator[tuple[Any, Frame]]:
+    """What those who call a function give a parameter, where the frame stands for all calls."""
+    function = frame.function
+    for site in evaluator.callers(function)[:CALLERS_ASKED] if frame.caller is None else ():
+        given = given_for(function, name, site.call)
+        if given is not None:
+            yield given, site.frame
 
 
 def _set_by_methods(evaluator: Evaluator, node: ast.Attribute, frame: Frame) -> Iterator[tuple[Any, Frame]]:
