@@ -194,11 +194,10 @@ def _answers(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[An
 
 def _is_given_here(asked: Asked, leaf: Any, frame: Frame, made: set[Frame]) -> bool:
     """Whether a function that stands for all calls is given a value by calls in this file, where what makes it is run."""
-    own, function = made_of(asked.evaluator, leaf, frame), frame.function
-    names = [one for one, where in own if where is frame and isinstance(one, ast.Name)]
-    bound = (one for name in names for one in frame.flow.reaching(name))
-    given = any(one.kind == "parameter" and one.key != function.self_name for one in bound)
-    sites = asked.evaluator.callers(function) if given and frame.caller is None else ()
+    own = (one for one, where in made_of(asked.evaluator, leaf, frame) if where is frame)
+    bound = (one for name in own if isinstance(name, ast.Name) for one in frame.flow.reaching(name))
+    given = any(one.kind == "parameter" and one.key != frame.function.self_name for one in bound)
+    sites = asked.evaluator.callers(frame.function) if given and frame.caller is None else ()
     return made <= {one.frame for one in sites if asked.is_here(one.frame)}
 
 

@@ -366,13 +366,10 @@ class Calling:
         held, own = self._evaluator.value_of(node, frame), getattr(frame.function.node, "args", None)
         if own is None or (own.kwarg, frame) not in held.origins:
             return dict(held.parts or ()).get(name, UNKNOWN) if held.kind == "dict" else UNKNOWN
-        return self._by_callers(name, frame)
-
-    def _by_callers(self, name: str, frame: Frame) -> Value | None:
         asked = (Calling._by_callers, name)
-        return self._evaluator.once(frame.memo, asked, frame, self._asked_of_callers)  # type: ignore[no-any-return]
+        return self._evaluator.once(frame.memo, asked, frame, self._by_callers)  # type: ignore[no-any-return]
 
-    def _asked_of_callers(self, asked: tuple[Any, str], frame: Frame) -> Value | None:
+    def _by_callers(self, asked: tuple[Any, str], frame: Frame) -> Value | None:
         _, name = asked
         sites = outwards(self._evaluator, frame)[:CALLERS_ASKED]
         given = [self.given(call, name, where) for call, where in sites]

@@ -99,7 +99,7 @@ class Evaluator:
     @property
     def is_running(self) -> bool:
         """Whether something is being worked out, so that what is asked for meanwhile may rest on what is unfinished."""
-        return self._fixpoint.is_running
+        return bool(self._fixpoint.running)
 
     @property
     def evaluated(self) -> int:

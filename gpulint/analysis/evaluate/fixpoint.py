@@ -30,11 +30,12 @@ class _TooDeep(Exception):
 
 
 class Fixpoint:
-    """Works out what is asked of frames, each once. `worked_out` counts how often something was, for whoever has a budget."""
+    """Works out what is asked of frames, each once. `running` is what is being worked out; `worked_out` counts how often something was, for
+    whoever has a budget."""
 
     def __init__(self) -> None:
         self.worked_out = 0
-        self._running: dict[_At, int] = {}  # how deep each was begun
+        self.running: dict[_At, int] = {}  # how deep each was begun
         self._reached_back = _NEVER  # the shallowest of what runs that was asked for
         self._round: dict[_At, tuple[Any, int]] = {}  # found in this round, and how far it reaches back
         self._resting: list[
@@ -44,24 +45,19 @@ class Fixpoint:
         self._used: dict[_At, Any] = {}  # what stood for something in this round
         self._below_others: set[_At] = set()  # what is worked out first, for others to rest on
 
-    @property
-    def is_running(self) -> bool:
-        """Whether something is being worked out."""
-        return bool(self._running)
-
     def once(self, known: dict[Any, Any], key: Any, frame: Frame, work: _Work, least: Any = BOTTOM) -> Any:
         """What `work` gives for a key in a frame, kept in `known`; `least` is the least that it may be."""
         if (found := known.get(key)) is not None:
             return found
         at = (key, frame)
-        if (begun := self._running.get(at)) is not None:
+        if (begun := self.running.get(at)) is not None:
             self._reached_back = min(self._reached_back, begun)
             found = self._used[at] = self._stands_for.get(at, least)
             return found
         if self._round and (kept := self._round.get(at)) is not None:
             self._reached_back = min(self._reached_back, kept[1])
             return kept[0]
-        depth = len(self._running)
+        depth = len(self.running)
         if not depth:
             return self._from_the_bottom(known, at, work)
         if depth >= MOST_DEEP:
@@ -90,11 +86,11 @@ class Fixpoint:
         outer, since = self._reached_back, len(self._resting)
         for rounds in range(MOST_ROUNDS + 1):
             self.worked_out += 1
-            self._running[at], self._reached_back = depth, _NEVER
+            self.running[at], self._reached_back = depth, _NEVER
             try:
                 value = work(key, frame)  # not `*at`: Python would take a C frame for each
             finally:
-                del self._running[at]
+                del self.running[at]
             if self._reached_back < depth:  # a part of something larger
                 self._round[at] = value, self._reached_back
                 self._resting.append((at, known))

@@ -27,9 +27,7 @@ from gpulint.analysis.syntax.flow import ENTRY, Definition, Flow
 from gpulint.analysis.syntax.nodes import arguments, called_on, default_of, dotted, key_of, last_name
 from gpulint.analysis.syntax.remembering import remembered, remembering
 
-MODULE_BASES = frozenset(
-    "Module LightningModule PreTrainedModel ModelMixin GenerationMixin DataParallel DistributedDataParallel".split()
-)
+MODULE_BASES = frozenset("Module LightningModule PreTrainedModel ModelMixin GenerationMixin".split())
 _AS_GIVEN = frozenset({"parameter", "assign", "import", "function", "class", "entry"})
 CALLERS_ASKED = 6
 _CONTAINERS: dict[str, Any] = dict.fromkeys(("list", "List", "Sequence", "Iterable"), "list")
@@ -138,8 +136,9 @@ class Names:
         if isinstance(found, Bound):
             frame = self._evaluator.root(found.file.body)
             given = (one for one in found.definitions if one.kind != "delete")
-            several = (*(self._evaluator.definition(one, frame) for one in given), *self._elsewhere(found))
-            value = join(several)
+            value = join(
+                (*(self._evaluator.definition(one, frame) for one in given), *self._elsewhere(found))
+            )
             role = self.role(found.definitions[0].key, found.file.body) if not value.is_known else None
             return role.but(origins=value.origins, device=value.device) if role is not None else value
         return Value("library", ref=found) if isinstance(found, File) else UNKNOWN
@@ -411,11 +410,11 @@ class Names:
         return Value("module" if self.is_part_of_modules(cls) else "object", ref=cls)
 
     def is_module(self, cls: Class) -> bool:
-        """Whether a class derives from torch's modules."""
+        """Whether a class derives from torch's modules, or from what wraps one."""
         names = self._evaluator.program.library_bases(cls)
         rows = (self._evaluator.table.function(one) for one in names if "." in one)
         by_name = any(one.rpartition(".")[2] in MODULE_BASES for one in names)
-        return by_name or any(row is not None and row.gives == "module" for row in rows)
+        return by_name or any(row is not None and row.gives in ("module", "argument") for row in rows)
 
     def is_part_of_modules(self, cls: Class | None) -> bool:
         """Whether a class is one of torch's modules, or is mixed into nothing else."""

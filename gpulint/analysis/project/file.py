@@ -197,11 +197,10 @@ class File:
 
     def naming(self, word: str) -> tuple[Function, ...]:
         """The module's statements and the functions whose text has a word."""
-        found = self._naming.get(word)
-        if found is None:
+        if word not in self._naming:
             those = (self.body, *self.functions) if word in self.words else ()
-            found = self._naming[word] = tuple(one for one in those if word in one.words)
-        return found
+            self._naming[word] = tuple(one for one in those if word in one.words)
+        return self._naming[word]
 
     @cached_property
     def handed_on(self) -> frozenset[str]:

@@ -87,9 +87,7 @@ def loads(evaluator: Evaluator, file: File) -> Iterator[Load]:
         given = evaluator.calling.given(call, "map_location", frame, 1)
         location = argument(call, 1, "map_location") or next(iter(stars_of(call)), None) if given else None
         device = evaluator.value_of(call, frame).device
-        ways = list(evaluator.ways(location, frame)) if isinstance(location, ast.IfExp | ast.Name) else []
-        none = given is None or given.kind == "none" or any(one.kind == "none" for one in ways)
-        device = "?" if none else device
+        none = given is None or given.kind == "none"
         if isinstance(location, ast.Constant) and none:
             location = None
         place = _place(call, location, frame) if none else call
@@ -116,8 +114,6 @@ def _asks_for_cuda(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:
 
 def _place(call: ast.Call, location: Any, frame: Frame) -> Any:
     """What makes the place of a load None: the `if` that asks for CUDA, or where the name is bound."""
-    if isinstance(location, ast.IfExp):
-        return location
     if not isinstance(location, ast.Name):
         return call
     flow = frame.flow

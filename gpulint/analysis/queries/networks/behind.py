@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.evaluate.frames import Frame, given_for
+from gpulint.analysis.evaluate.frames import Frame, given_for, outwards
 from gpulint.analysis.evaluate.names import CALLERS_ASKED
 from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.networks.forwards import Forward, forward_of
@@ -45,13 +45,12 @@ def sources(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[tuple[Any
     if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
         for one in frame.flow.reaching(node) if node in frame.flow.parents else ():
             if one.kind == "parameter":
-                given = frame.argument(one.key)
-                yield from (given,) if given is not None else _given_by_callers(evaluator, one.key, frame)
-            elif (
-                one.kind in ("assign", "loop", "augmented")
-                and (source := source_of(one, frame.flow)[0]) is not None
-            ):
-                yield source, frame
+                calls = outwards(evaluator, frame)[:CALLERS_ASKED]
+                several = ((given_for(frame.function, one.key, call), where) for call, where in calls)
+                yield from (given for given in several if given[0] is not None)
+            elif one.kind in ("assign", "loop", "augmented"):
+                source, _ = source_of(one, frame.flow)
+                yield from ((source, frame),) if source is not None else ()
             elif one is ENTRY and isinstance(node, ast.Attribute):
                 yield from _set_by_methods(evaluator, node, frame)
     elif isinstance(node, ast.Call) and forward_of(evaluator, node, frame) is None:
@@ -60,15 +59,6 @@ def sources(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[tuple[Any
         if inner is not None:
             given_back = (*inner.flow.returns, *inner.flow.yields)
             yield from ((one.value, inner) for one in given_back if one.value is not None)
-
-
-def _given_by_callers(evaluator: Evaluator, name: str, frame: Frame) -> Iterator[tuple[Any, Frame]]:
-    """What those who call a function give a parameter, where the frame stands for all calls."""
-    function = frame.function
-    for site in evaluator.callers(function)[:CALLERS_ASKED] if frame.caller is None else ():
-        given = given_for(function, name, site.call)
-        if given is not None:
-            yield given, site.frame
 
 
 def _set_by_methods(evaluator: Evaluator, node: ast.Attribute, frame: Frame) -> Iterator[tuple[Any, Frame]]:

@@ -108,11 +108,10 @@ def _is_of_newest(use: Use, owner: Owner, store: Store) -> bool:
 
 def _is_before(use: Use, owner: Owner, store: Store) -> bool:
     """Whether a backward goes through a value before the same round stores it: through what it has freed none goes again."""
-    if use.frame is not store.frame or _is_kept(use.node):
-        return False
     order, at = use.frame.flow.order, use.frame.flow.statement_of
-    earlier = order.get(at(use.node), 0) < order.get(at(store.at), 0)
-    return earlier and any(runs_within(use.node, use.frame, one) for one in owner.rounds)
+    earlier = use.frame is store.frame and order.get(at(use.node), 0) < order.get(at(store.at), 0)
+    within = any(runs_within(use.node, use.frame, one) for one in owner.rounds)
+    return earlier and within and not _is_kept(use.node)
 
 
 def backwards(evaluator: Evaluator, node: Any, frame: Frame) -> list[Use]:
