@@ -12,11 +12,9 @@ it; a look-alike is an alarm where one stands within a line.
 from __future__ import annotations
 
 import argparse
-import io
 import json
 import subprocess
 import sys
-import tarfile
 import tempfile
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -33,18 +31,22 @@ Case = dict[str, Any]
 
 
 def laid_out(clones: Path, into: Path, case: Case) -> Path:
-    """The folder with a case's commit. Raises SystemExit where the clone or the commit is not there."""
+    """The folder with a case's commit, without files that the clone has left out. Raises SystemExit where the commit is not there."""
     folder = into / f"{case['source'].replace('/', '+')}@{case['commit'][:10]}"
     if not folder.exists():
-        clone = clones / case["source"].replace("/", "+")
-        git = ["git", f"--git-dir={clone}", "archive", "--format=tar", case["commit"]]
-        made = subprocess.run(git, capture_output=True)
-        if made.returncode:
+        git = ["git", f"--git-dir={clones / case['source'].replace('/', '+')}"]
+        listed = subprocess.run([*git, "ls-tree", "-r", "-z", case["commit"]], capture_output=True)
+        if listed.returncode:
             raise SystemExit(
-                f"{clone}: no commit {case['commit']}; clone {case['source']} there with --mirror"
+                f"{git[1]}: no commit {case['commit']}; clone {case['source']} there with --mirror"
             )
-        with tarfile.open(fileobj=io.BytesIO(made.stdout)) as archive:
-            archive.extractall(folder, [one for one in archive if one.isfile() and one.name.endswith(_KINDS)])
+        rows = [row.partition("\t") for row in listed.stdout.decode().split("\0") if row.startswith("100")]
+        for what, _, name in rows:
+            if name.endswith(_KINDS):
+                text = subprocess.run([*git, "cat-file", "blob", what.split()[2]], capture_output=True)
+                if not text.returncode:
+                    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                    (folder / name).write_bytes(text.stdout)
     return folder
 
 
