@@ -50,6 +50,7 @@ def main() -> int:
                     said = f"WRONG  {error}\n    {result.end.message}\n{(result.stderr or '')[-1500:]}"
             print(f"{path.stem:32} {result.seconds:5.1f} s  {said or 'ok'}", flush=True)
     if arguments.out:
+        os.makedirs(arguments.out, exist_ok=True)
         target = os.path.join(arguments.out, f"programs-{arguments.device}.json")
         with open(target, "w", encoding="utf-8") as file:
             json.dump(report, file, indent=1)
