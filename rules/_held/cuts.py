@@ -71,7 +71,7 @@ def _with_graph(asked: Asked, whole: Any, frame: Frame, container: Any) -> Itera
         inside = _inside(asked, node, own, frame)
         if inside:
             stack = [*inside, *stack]
-        elif ast.unparse(node) != own and _has_graph(asked, node, frame):
+        elif own not in map(ast.unparse, frame.flow.stands_for(node)) and _has_graph(asked, node, frame):
             yield Cut(node, frame)
 
 
@@ -97,8 +97,8 @@ def _inside(asked: Asked, node: Any, own: str, frame: Frame) -> list[Any]:
         is_method = base is not None and asked.evaluator.value_of(base, frame).kind != "library"
         return [*([base] if is_method else []), *arguments(node)]
     *_, whole = frame.flow.stands_for(node)
-    is_display = whole is not node and isinstance(whole, (ast.Dict, ast.Tuple))
-    return _inside(asked, whole, own, frame) if is_display else []
+    is_made = isinstance(whole, (ast.Dict, ast.Tuple)) or (own and own in map(ast.unparse, ast.walk(whole)))
+    return _inside(asked, whole, own, frame) if is_made and whole.lineno < node.lineno else []
 
 
 def is_whole(asked: Asked, cut: Cut) -> bool:

@@ -15,3 +15,17 @@ def train(model, loader, optimizer):
         part = 0.5 * loss
         print((part + 0.5 * loss.detach()).item())
     return average
+
+
+def best_of(model, loader, optimizer):
+    average, best = 0.0, 0.0
+    for x, y in loader:
+        loss = F.cross_entropy(model(x.cuda()), y.cuda())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        old = average
+        average = 0.9 * old + 0.1 * loss  # note: GPU101
+        former = 0.5 * best + loss.exp()
+        best = former + 0.1 * loss  # note: GPU101
+    return average + best
