@@ -50,6 +50,8 @@ MOST_ENTERED: Final = 3_000  # calls, for one file
 MOST_ENTERED_BELOW: Final = 150  # calls below one function
 MOST_CALLERS: Final = 24
 
+# what no use of an attribute outweighs
+_CERTAIN: Final = frozenset({"module", "optimizer", "object", "class", "function", "library"})
 _COMPARES: dict[type, Any] = {ast.Eq: eq, ast.Is: eq, ast.NotEq: ne, ast.IsNot: ne}
 _COMPARES |= {ast.Gt: gt, ast.Lt: lt, ast.GtE: ge, ast.LtE: le}
 _COMPUTES: dict[type, Any] = {ast.Add: add, ast.Sub: sub, ast.Mult: mul, ast.FloorDiv: floordiv}
@@ -695,14 +697,7 @@ class Evaluator:
         if not values:
             return self._declared_field(cls, name)
         found = join_ways(values)
-        if found.assumptions or found.kind not in (
-            "module",
-            "optimizer",
-            "object",
-            "class",
-            "function",
-            "library",
-        ):
+        if found.assumptions or found.kind not in _CERTAIN:
             by_use = self.names.used_as(cls, name)
             if by_use is not None and found.kind == by_use.kind:
                 return found.but(assumptions=by_use.assumptions) if found.assumptions else found

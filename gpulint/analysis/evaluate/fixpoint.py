@@ -38,9 +38,7 @@ class Fixpoint:
         self.running: dict[_At, int] = {}  # how deep each was begun
         self._reached_back = _NEVER  # the shallowest of what runs that was asked for
         self._round: dict[_At, tuple[Any, int]] = {}  # found in this round, and how far it reaches back
-        self._resting: list[
-            tuple[_At, dict[Any, Any]]
-        ] = []  # the same in order, and where each is kept in the end
+        self._resting: list[tuple[_At, dict[Any, Any]]] = []  # in order, and where each is kept in the end
         self._stands_for: dict[_At, Any] = {}  # what is unfinished: as it was in the round before
         self._used: dict[_At, Any] = {}  # what stood for something in this round
         self._below_others: set[_At] = set()  # what is worked out first, for others to rest on

@@ -98,14 +98,7 @@ class Evaluating(Protocol):
     def value_of(self, node: Any, frame: Frame) -> Value:
         """What an expression gives."""
 
-    def once(
-        self,
-        known: dict[Any, Any],
-        key: Any,
-        frame: Frame,
-        work: Callable[[Any, Frame], Any],
-        least: Any = ...,
-    ) -> Any:
+    def once(self, known: Any, key: Any, frame: Frame, work: Any, least: Any = ...) -> Any:
         """What `work` gives for a key in a frame, worked out once; `least` is the least that it may be."""
 
     def root(self, function: Function) -> Frame:
