@@ -71,9 +71,9 @@ class Fixpoint:
                 return self._worked_out(known, at, work, 0)
             except _TooDeep as deeper:
                 first = deeper.args
-            for unfinished in (self._round, self._stands_for, self._used):
-                unfinished.clear()
-            self._resting.clear()
+            finally:  # what only an earlier round has come to stands for nothing later
+                for unfinished in (self._round, self._stands_for, self._used, self._resting):
+                    unfinished.clear()  # type: ignore[attr-defined]
             self._reached_back = _NEVER
             self._below_others.add(first[1])
             self._from_the_bottom(*first)
