@@ -73,7 +73,7 @@ class Fixpoint:
                 first = deeper.args
             finally:  # what only an earlier round has come to stands for nothing later
                 for unfinished in (self._round, self._stands_for, self._used, self._resting):
-                    unfinished.clear()  # type: ignore[attr-defined]
+                    unfinished.clear()
             self._reached_back = _NEVER
             self._below_others.add(first[1])
             self._from_the_bottom(*first)
