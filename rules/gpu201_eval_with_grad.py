@@ -173,7 +173,10 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
         clause = (
             "it becomes an array undetached, so grad is off where that is not seen, or the network cuts it"
         )
-        yield (refuted if _is_near(evaluator, run, what.undetached) else left_open)(Question.GRAPH, clause)
+        is_seen = not run.network.others and entered(evaluator, run) is not None
+        is_on = is_seen and grad.mode == "on" and grad.called
+        verdict = refuted if not is_on and _is_near(evaluator, run, what.undetached) else left_open
+        yield verdict(Question.GRAPH, clause)
     phase = None
     if what.wanted:
         phase = phase_of(evaluator, run, what) if run.is_direct else None

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from gpulint.analysis.asked import Asked
 from gpulint.analysis.project.file import File
+from gpulint.analysis.project.requirements import oldest_torch
 from gpulint.analysis.queries.calls import leading_to
 from gpulint.analysis.queries.lifetime import is_last_of_module, lets_go, step_while_bound
 from gpulint.analysis.queries.loads import (
@@ -108,7 +109,7 @@ class CheckpointOnDevice(Rule):
 
 def _answers(asked: Asked, load: Load, what: Loaded) -> Iterator[Answer]:
     """On what it stands that a checkpoint lies on the GPU for nothing, the cheap questions first."""
-    if not what.networks and not what.optimizers and what.returned is None:
+    if not what.networks and not what.optimizers and what.returned is None and what.piled is None:
         yield refuted(Question.READS, "nothing is seen to be restored from it")
     ranks = by_every_process(asked.evaluator, load.call, load.frame) if load.location is None else None
     several, held = ranks is not None and ranks.verdict is Verdict.PROVEN, _held(asked, what)
@@ -119,7 +120,11 @@ def _answers(asked: Asked, load: Load, what: Loaded) -> Iterator[Answer]:
         beside = what.networks and assigned is None and (own or held.verdict is Verdict.PROVEN)
         yield (left_open if beside else refuted)(Question.READS, clause, adopted.node)
     if not what.networks and what.optimizers and not several:
-        yield refuted(Question.READS, "an optimizer takes over the tensors that are on its device already")
+        oldest = oldest_torch(asked.program.sources, asked.file.path)
+        clause = (
+            "an optimizer takes over the tensors that are on its device already, but for torch before 2.1"
+        )
+        yield (left_open if oldest is not None and oldest < (2, 1) else refuted)(Question.READS, clause)
     stays = held.verdict is Verdict.PROVEN  # also where several are there at once
     matters = ranks is not None or stays
     yield ranks if ranks is not None and held.verdict is Verdict.OPEN else held
@@ -128,7 +133,8 @@ def _answers(asked: Asked, load: Load, what: Loaded) -> Iterator[Answer]:
     elif load.location is not None:
         yield left_open(Question.READS, "what the callers do with it is not in sight")
     else:
-        yield refuted(Question.READS, "nothing in sight is restored from it")
+        verdict = left_open if what.piled is not None else refuted
+        yield verdict(Question.READS, "nothing in sight is restored from it")
     elsewhere = made_elsewhere(asked.evaluator, load)
     if elsewhere is not None:
         yield refuted(Question.DEVICE, "the file is not one that a training has written", elsewhere)

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from gpulint.rules._forwards import in_eval_mode
 from gpulint.rules._held.against import read_by
 from gpulint.rules._held.report import Held, calls_of, report
 
@@ -17,6 +16,7 @@ from gpulint.analysis.domain.values import Value, in_text_order
 from gpulint.analysis.evaluate.consumers import Use, consumers, goes_backward_by
 from gpulint.analysis.evaluate.frames import Frame, settled
 from gpulint.analysis.project.file import Class, Function
+from gpulint.analysis.queries.amounts import is_over_batches
 from gpulint.analysis.queries.calls import leading_to
 from gpulint.analysis.queries.effects import Place, effects_before, place_of
 from gpulint.analysis.queries.grad_mode import grad_mode
@@ -530,11 +530,9 @@ def _of_state(
     if rounds and _is_of_networks(rounds[0], origins):
         yield refuted(Question.REPEATS, "each round runs another network", rounds[0].loop)
     if state.unseen and not _evaluates(asked, origins):
-        clause, by = "who gets it may go backward through it", state.unseen[0].node
-        # what rounds over data keep of networks that are in eval mode ever since they were made
-        over_data = any(asked.steps.is_over_data(one.loop, one.frame.function) for one in owner.rounds)
-        verdict = left_open if over_data and in_eval_mode(asked, origins) else refuted
-        yield verdict(Question.BACKWARD, clause, by)
+        several = any(is_over_batches(asked.evaluator, one.loop, one.frame) for one in owner.rounds)
+        verdict = left_open if several else refuted  # of the terms of one loss whoever gets them makes a sum
+        yield verdict(Question.BACKWARD, "who gets it may go backward through it", state.unseen[0].node)
     if state.beside and not state.unseen and not _evaluates(asked, origins):
         clause = "what is made of the same forward is returned, and who gets that may go backward"
         yield left_open(Question.BACKWARD, clause, state.beside[0].node)
