@@ -81,6 +81,7 @@ class Names:
         if found.kind == "tensor" and not found.graph:
             found = self._filled(found, node.id, frame)
         seen = found.kind not in ("unknown", "loaded") or bool(found.graph)
+        seen = seen or any(_makes_its_like(flow, one) for one in bound)
         role = self.role(node.id, frame.function) if not seen else None  # what it is used as
         if role is not None and (found.kind == "unknown" or (role.kind == "module" and not role.assumptions)):
             return role.but(origins=found.origins, device=found.device)
@@ -319,7 +320,7 @@ class Names:
     def _by_role(self, definition: Definition, frame: Frame, otherwise: Value) -> Value:
         """What the uses of a key make of it; what only its name says is an assumption."""
         found = self.role(definition.key, frame.function)
-        if found is None:
+        if found is None or _makes_its_like(frame.flow, definition):
             return otherwise
         origins = otherwise.origins or found.origins or frozenset({(definition.node, frame)})
         return found.but(origins=origins, device=otherwise.device)
@@ -347,6 +348,9 @@ class Names:
             names = rows.knows(f"named.{kind}")
             if calls and (kind != "module" or not any(map(arguments, calls))):
                 continue
+            known = rows.knows(kind).keys() | rows.knows(f"{kind}.attributes").keys()
+            if kind != "module" and asked and asked.isdisjoint(known):
+                continue  # `opt.batch_size`: it is asked for nothing that one has
             if last in names or (kind != "tensor" and last.lower().split("_")[-1] in names):
                 word = "network" if kind == "module" else kind
                 return _ROLES[kind].assuming(Assumption(f"only its name says that `{key}` is a {word}"))
@@ -490,6 +494,13 @@ def _moved(flow: Flow, node: Any, by: Collection[str] = _SAME) -> Iterator[tuple
         if not isinstance(call, ast.Call) or call.func is not above:
             return
         node = call
+
+
+def _makes_its_like(flow: Flow, definition: Definition) -> bool:
+    """Whether a name is called for what takes its name, `model = model(width)`: what the name is used as then, the second is."""
+    calls = ((flow.parents.get(use), use) for use in flow.uses_of(definition))
+    made = (call for call, use in calls if isinstance(call, ast.Call) and call.func is use)
+    return any(one.key == definition.key for call in made for one in flow.given.get(call, ()))
 
 
 def _is_alone(flow: Flow, call: Any) -> bool:
