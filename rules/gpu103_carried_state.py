@@ -7,7 +7,6 @@ from typing import Any, Final
 from gpulint.analysis.asked import Asked
 from gpulint.analysis.domain.values import Value
 from gpulint.analysis.project.file import Class, Function
-from gpulint.analysis.queries.calls import leading_to
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.graphs.backwards import Backward, backwards
 from gpulint.analysis.queries.graphs.carried import (
@@ -129,13 +128,15 @@ def _considered(
 
 
 def _backwards(asked: Asked, one: Carried) -> list[Backward]:
-    """The backwards of each round, or of those who lead to the function in it."""
+    """The backwards of each round, or of those who call the function in it."""
     function, evaluator = one.frame.function, asked.evaluator
-    several = leading_to(evaluator, function) if one.loop is None else [function]
+    several = [function]
+    if one.loop is None:
+        several += [site.frame.function for site in evaluator.callers(function)]
     for other in asked.file.functions if one.loop is None and len(several) == 1 else ():
         if any(each.network.ref is function.cls for each in runs(evaluator, asked.root(other))):
             several.append(other)
-    found = [each for other in several for each in backwards(evaluator, other)]
+    found = [each for other in dict.fromkeys(several) for each in backwards(evaluator, other)]
     return [each for each in found if one.loop is None or one.loop in each.frame.flow.loops(each.call)]
 
 
