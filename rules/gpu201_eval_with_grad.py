@@ -173,8 +173,7 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
         clause = (
             "it becomes an array undetached, so grad is off where that is not seen, or the network cuts it"
         )
-        is_seen = not run.network.others and entered(evaluator, run) is not None
-        is_on = is_seen and grad.mode == "on" and grad.called
+        is_on = grad.mode == "on" and grad.called and not run.network.others and entered(evaluator, run)
         verdict = refuted if not is_on and _is_near(evaluator, run, what.undetached) else left_open
         yield verdict(Question.GRAPH, clause)
     phase = None

@@ -133,8 +133,7 @@ def _answers(asked: Asked, load: Load, what: Loaded) -> Iterator[Answer]:
     elif load.location is not None:
         yield left_open(Question.READS, "what the callers do with it is not in sight")
     else:
-        verdict = left_open if what.piled is not None else refuted
-        yield verdict(Question.READS, "nothing in sight is restored from it")
+        yield (left_open if what.piled else refuted)(Question.READS, "nothing in sight is restored from it")
     elsewhere = made_elsewhere(asked.evaluator, load)
     if elsewhere is not None:
         yield refuted(Question.DEVICE, "the file is not one that a training has written", elsewhere)

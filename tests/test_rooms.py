@@ -100,12 +100,12 @@ BUDGETS = {
     f"{ANALYSIS}.syntax": 720,
     f"{ANALYSIS}.project": 641,
     f"{ANALYSIS}.domain": 155,
-    f"{ANALYSIS}.evaluate": 2_943,
+    f"{ANALYSIS}.evaluate": 2_945,
     f"{ANALYSIS}.models": 230,
     f"{ANALYSIS}.queries": 4_816,
-    RULES: 6_341,
+    RULES: 6_347,
 }
-MOST_OF_READING = 15_985  # all of them together; 16,000 is the aim
+MOST_OF_READING = 15_993  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 

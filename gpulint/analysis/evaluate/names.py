@@ -33,6 +33,7 @@ CALLERS_ASKED = 6
 _CONTAINERS: dict[str, Any] = dict.fromkeys(("list", "List", "Sequence", "Iterable"), "list")
 _CONTAINERS |= {"dict": "dict", "Dict": "dict", "set": "set"}
 _PLAIN = {"int": NUMBER, "float": NUMBER, "bool": NUMBER, "str": TEXT}
+_TYPES = frozenset("module optimizer loader scaler scheduler accelerator".split())
 _SAME = frozenset({"to", "cuda", "cpu"})  # what gives a network back
 _IN_PLACE = _SAME | {"half", "train"}
 _BACKWARD = ("backward", "manual_backward")
@@ -304,14 +305,7 @@ class Names:
             return Value("tensor", graph=Graph.MAY)
         if full.endswith("optim.Optimizer"):
             return Value("optimizer")
-        if row is not None and row.gives in (
-            "module",
-            "optimizer",
-            "loader",
-            "scaler",
-            "scheduler",
-            "accelerator",
-        ):
+        if row is not None and row.gives in _TYPES:
             return Value(row.gives)  # type: ignore[arg-type]
         return UNKNOWN
 
