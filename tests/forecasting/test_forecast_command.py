@@ -190,16 +190,15 @@ class Block(nn.Module):
 
 model = nn.Sequential(*[Block() for _ in range(8)]).cuda()
 optimizer = torch.optim.Adam(model.parameters())
-for _ in range(3):
-    model.train()
-    for _ in range(3):
-        loss = model(torch.randn(8192, 256, device="cuda")).square().mean()
-        optimizer.zero_grad(set_to_none=False)
-        loss.backward()
-        optimizer.step()
-    model.eval()
-    for _ in range(3):
-        found = model(torch.randn(32768, 256, device="cuda"))
+model.train()
+for _ in range(4):
+    loss = model(torch.randn(8192, 256, device="cuda")).square().mean()
+    optimizer.zero_grad(set_to_none=False)
+    loss.backward()
+    optimizer.step()
+model.eval()
+for _ in range(2):
+    found = model(torch.randn(32768, 256, device="cuda"))
 """
     )
     told = gpulint.forecast(path, try_changes=True)
@@ -225,7 +224,7 @@ for _ in range(3):
 
 def _without_evaluation(path: Path) -> Path:
     shorter = path.with_name("shorter.py")
-    shorter.write_text(path.read_text().partition("    model.eval()")[0])
+    shorter.write_text(path.read_text().partition("model.eval()")[0])
     return shorter
 
 

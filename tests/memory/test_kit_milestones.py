@@ -10,9 +10,11 @@ import os
 import subprocess
 import sys
 import types
+from pathlib import Path
 
 import pytest
 import torch
+import warm
 
 from gpulint import memory
 
@@ -20,6 +22,13 @@ from gpulint import memory
 @pytest.fixture(autouse=True)
 def _logged(caplog):
     caplog.set_level(logging.INFO, "gpulint.memory")
+
+
+def ran(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """A program in a process of its own, run to its end."""
+    (folder / "program.py").write_text(code)
+    command = [sys.executable, "program.py"]
+    return warm.run_torch(command, cwd=folder, capture_output=True, text=True, check=True)
 
 
 def names(run: memory.Monitor) -> list[str]:
@@ -50,8 +59,7 @@ class TestExplicit:
         assert "+64.00 MiB since start" in caplog.messages[1]
 
     def test_ends_with_the_program(self, tmp_path) -> None:
-        code = f"from gpulint import memory; memory.Monitor({str(tmp_path / 'm.jsonl')!r})"
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        done = ran("from gpulint import memory\nmemory.Monitor('m.jsonl')", tmp_path)
         records = [json.loads(line) for line in (tmp_path / "m.jsonl").read_text().splitlines()]
         assert [record["milestone"] for record in records] == ["start", "end"]
         assert "memory at start" in done.stderr  # no logging set up: the line is shown, not lost
@@ -99,18 +107,14 @@ class TestExplicit:
         assert caplog.text.count("no longer written") == 1
         assert why in caplog.text
 
-    def test_a_closed_standard_error_is_none_either(self) -> None:
-        code = "import os; os.close(2); from gpulint import memory; memory.Monitor().end(); print('done')"
-        assert subprocess.check_output([sys.executable, "-c", code], text=True) == "done\n"
+    def test_a_closed_standard_error_is_none_either(self, tmp_path) -> None:
+        code = "import os; os.close(2)\nfrom gpulint import memory; memory.Monitor().end(); print('done')"
+        assert ran(code, tmp_path).stdout == "done\n"
 
     @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
     def test_a_forked_child_does_not_end_the_run(self, tmp_path) -> None:
-        code = (
-            f"import os, sys; from gpulint import memory; memory.Monitor({str(tmp_path / 'm.jsonl')!r})\n"
-            "if os.fork() == 0: sys.exit()\n"
-            "os.wait()"
-        )
-        subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+        code = "import os, sys; from gpulint import memory; memory.Monitor('m.jsonl')\n"
+        ran(code + "if os.fork() == 0: sys.exit()\nos.wait()", tmp_path)
         assert (tmp_path / "m.jsonl").read_text().count('"end"') == 1
 
 

@@ -88,7 +88,9 @@ def process() -> Iterator[Kernel]:
     client = running.client()
     client.start_channels()
     client.wait_for_ready(timeout=60)
-    yield Kernel(running, client)
+    kernel = Kernel(running, client)
+    kernel.run("import gc, torch; gc.collect(); gc.freeze()")  # else each cell looks through all of torch
+    yield kernel
     client.stop_channels()
     running.shutdown_kernel(now=True)
 
