@@ -29,6 +29,7 @@ def train(model: nn.Module, loader, criterion, optimizer):
     return total
 """
 HELD_ROW = 11
+STREAMS = ("stdin", "stdout", "stderr")
 CLEAN = "import torch\n\nprint(torch.zeros(3).sum())\n"
 
 # Arguments for fixtures that would take seconds of each of their many runs.
@@ -121,14 +122,8 @@ def on_terminal(*arguments: str, cwd: Path, columns: int = 80, **variables: str)
     main_end, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     env = {**environment(), "TERM": "xterm-256color", **variables}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "gpulint", *arguments],
-        cwd=cwd,
-        stdout=terminal,
-        stderr=terminal,
-        stdin=terminal,
-        env=env,
-    )
+    command, streams = [sys.executable, "-m", "gpulint", *arguments], dict.fromkeys(STREAMS, terminal)
+    process = warm.LinterPopen(command, cwd=cwd, env=env, **streams)
     os.close(terminal)
     written = b""
     while select.select([main_end], [], [], 60)[0]:

@@ -22,7 +22,7 @@ def train(steps):
     print(len(losses))
 
 if __name__ == "__main__":
-    train(100000)
+    train(400)
 """
 
 CLEAN = LEAKING.replace("losses.append(loss)", "losses.append(loss.item())")
@@ -39,7 +39,7 @@ def remember(step, value):
 
 model = nn.Linear(64, 64)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-for step in range(100000):
+for step in range(400):
     out = model(torch.randn(16, 64))
     loss = out.pow(2).mean()
     optimizer.zero_grad()
@@ -79,7 +79,7 @@ from labels import label
 from torch import nn
 
 network = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 64))
-for _ in range(100000):
+for _ in range(400):
     label(network, torch.randn(16, 64))
 """
 
@@ -113,7 +113,7 @@ def score(pipeline, rounds):
 
 
 if __name__ == "__main__":
-    print(score(build("scorer"), 100000))
+    print(score(build("scorer"), 400))
 """
 
 # Validation in every epoch, of which the outputs are kept.

@@ -26,7 +26,7 @@ from torch import nn
 model = nn.Linear(64, 256)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 kept = []
-for step in range(100000):
+for step in range(400):
     batch = torch.randn(64, 64)
     hidden = model(batch)
     if "WIDE" in os.environ:
@@ -160,7 +160,7 @@ def test_what_makes_no_sense_is_refused_before_anything_runs(
 
 def test_the_lines_of_a_notebook_are_those_of_its_cells(folder: Path) -> None:
     head, loop = SCRIPT.strip().split("kept = []\n")
-    (folder / "train.ipynb").write_text(notebook(head, loop.replace("100000", "40")))
+    (folder / "train.ipynb").write_text(notebook(head, loop.replace("400", "40")))
     wrote = verify(folder, *ON_CPU, *BASELINE, "--write-baseline", "train.ipynb")
     assert wrote.returncode == 0, wrote.stderr
     ((key, peak),) = baselines.read(str(folder / "memory.json")).items()
@@ -291,7 +291,7 @@ def test_what_comes_after_the_sampled_steps_is_no_part_of_them(folder: Path) -> 
     leaking = SCRIPT.replace("    optimizer.step()", "    optimizer.step()\n    kept.append(hidden)").replace(
         "step % 4 == 3", "False"
     )
-    (folder / "train.py").write_text(leaking.replace("100000", "60"))
+    (folder / "train.py").write_text(leaking.replace("400", "60"))
     done = verify(folder, *ON_CPU, "--max-peak", "1GiB", "--output-format", "json", "train.py")
     data = json.loads(done.stdout)
     (rank,) = data["run"]["ranks"]
