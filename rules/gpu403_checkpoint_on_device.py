@@ -46,8 +46,8 @@ class CheckpointOnDevice(Rule):
     of 110 findings of this rule, read in repositories that nobody had seen before, 20 were worth mending.
 
     With a doubt it also tells of checkpoints that nothing keeps while a step runs, or part of which is taken over as it is, of networks
-    out of sight, and of loads that perhaps one process only runs. It is silent about an optimizer's state that is restored alone, which the optimizer takes over as it
-    is; about tensors that become a part of an object, where nothing keeps the rest; about files that the program makes just before, downloads or ships; and where a
+    out of sight, of all checkpoints of an average at once, and of loads that perhaps one process only runs. It is silent about an optimizer's state that is restored alone, which the optimizer takes over as it
+    is (torch before 2.1 copies it: told, with a doubt, where the project runs with one); about tensors that become a part of an object, where nothing keeps the rest; about files that the program makes just before, downloads or ships; and where a
     network with few weights is filled and what was loaded is let go of.
 
     ## Why is this bad
