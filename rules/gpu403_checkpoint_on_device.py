@@ -47,7 +47,7 @@ class CheckpointOnDevice(Rule):
 
     With a doubt it also tells of checkpoints that nothing keeps while a step runs, or part of which is taken over as it is, of networks
     out of sight, of all checkpoints of an average at once, and of loads that perhaps one process only runs. It is silent about an optimizer's state that is restored alone, which the optimizer takes over as it
-    is (torch before 2.1 copies it: told, with a doubt, where the project runs with one); about tensors that become a part of an object, where nothing keeps the rest; about files that the program makes just before, downloads or ships; and where a
+    is (before torch 2.1 it copies it: told, with a doubt, where the project runs with one); about tensors that become a part of an object, where nothing keeps the rest; about files that the program makes just before, downloads or ships; and where a
     network with few weights is filled and what was loaded is let go of.
 
     ## Why is this bad
@@ -121,9 +121,7 @@ def _answers(asked: Asked, load: Load, what: Loaded) -> Iterator[Answer]:
         yield (left_open if beside else refuted)(Question.READS, clause, adopted.node)
     if not what.networks and what.optimizers and not several:
         oldest = oldest_torch(asked.program.sources, asked.file.path)
-        clause = (
-            "an optimizer takes over the tensors that are on its device already, but for torch before 2.1"
-        )
+        clause = "an optimizer takes over the tensors that are on its device already, but before torch 2.1"
         yield (left_open if oldest is not None and oldest < (2, 1) else refuted)(Question.READS, clause)
     stays = held.verdict is Verdict.PROVEN  # also where several are there at once
     matters = ranks is not None or stays

@@ -103,9 +103,9 @@ BUDGETS = {
     f"{ANALYSIS}.evaluate": 2_945,
     f"{ANALYSIS}.models": 230,
     f"{ANALYSIS}.queries": 4_816,
-    RULES: 6_347,
+    RULES: 6_345,
 }
-MOST_OF_READING = 15_993  # all of them together; 16,000 is the aim
+MOST_OF_READING = 15_991  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 

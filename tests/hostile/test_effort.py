@@ -61,14 +61,14 @@ def spent(source: str) -> int:
 
 
 @pytest.mark.parametrize(
-    "source", [fan(60, 8), among_all(40), backwards(80)], ids=["fan", "all", "backwards"]
+    "source", [fan(200, 8), among_all(40), backwards(120)], ids=["fan", "all", "backwards"]
 )
 def test_no_program_takes_more_than_there_is(source: str) -> None:
     assert spent(source) < 1.1 * (MOST_EVALUATED + MOST_FOLLOWED)
 
 
 @pytest.mark.parametrize(
-    ("made", "small"), [(lambda n: fan(n, 4), 10), (lambda n: fan(n, 2), 20)], ids=["wide", "long"]
+    ("made", "small"), [(lambda n: fan(n, 4), 30), (lambda n: fan(n, 2), 50)], ids=["wide", "long"]
 )
 def test_what_is_gone_through_grows_with_the_file(made: Callable[[int], str], small: int) -> None:
     large, little = spent(made(3 * small)), spent(made(small))
@@ -80,9 +80,9 @@ def test_programs_of_every_day_are_far_from_the_limits() -> None:
     assert 0 < max(spent(path.read_text()) for path in fixtures) < MOST_EVALUATED / 10
 
 
-def test_calls_chained_by_the_hundred_are_followed_once_each() -> None:
+def test_calls_chained_by_the_thousand_are_followed_once_each() -> None:
     """Each call is gone through a few times, however many there are."""
-    assert 400 < spent(chained(400)) < 8_000
+    assert 1_000 < spent(chained(1_000)) < 20_000
 
 
 def test_where_a_question_ends_for_its_length_is_a_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,10 +107,7 @@ def test_what_a_rule_that_asks_looks_for_ends_with_a_doubt_too(monkeypatch: pyte
 
 def test_chains_that_take_the_parser_minutes_are_named() -> None:
     held = "def f(m, xs):\n    acc = []\n    for x in xs:\n        y = m(x)\n        y.backward()\n        acc.append(y)\n"
-    one, nested = (
-        "    z = ''" + ".strip()" * 1_000,
-        "    z = " + "str(" * 190 + "xs" + ")" * 190,
-    )  # nothing rules ask of
+    one, nested = "    z = m(xs)" + ".view(1)" * 1_000, "    z = " + "m(" * 190 + "xs" + ")" * 190
     for chains in (f"{one}\n", f"{nested}\n" * 12):
         found = check_source(f"import torch\n{held}{chains}", "/clone/program.py")
         assert [finding.code for finding in found] == ["GPU000"]
