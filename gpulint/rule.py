@@ -1,7 +1,7 @@
 """The form of a rule: one class in one file, with its documentation, examples, claims and fix together.
 
 A rule's module must not import libcst, rich or torch at its top: the gate reads `triggers` from every rule before
-anything heavy is loaded.
+anything heavy is loaded. A file that has none of `gpulint.rules.MENTIONS` is turned away before even that.
 """
 
 from __future__ import annotations

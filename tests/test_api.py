@@ -82,7 +82,9 @@ def test_names_are_loaded_when_used() -> None:
         "heavy = {m for m in sys.modules if m.startswith(('gpulint.', 'libcst', 'rich', 'click'))};"
         "assert heavy == {'gpulint.version'}, heavy; assert set(gpulint.__all__) <= set(dir(gpulint));"
         "[getattr(gpulint, name) for name in gpulint.__all__]; assert 'libcst' not in sys.modules;"
-        "gpulint.check_source('import os'); assert 'libcst' not in sys.modules; assert 'torch' not in sys.modules"
+        "gpulint.check_source('import os'); assert 'libcst' not in sys.modules; assert 'torch' not in sys.modules;"
+        "assert not {m for m in sys.modules if m.startswith(('gpulint.analysis.evaluate', 'gpulint.rules.gpu'))};"
+        "gpulint.check_source('import torch; losses = [] # a loss'); assert 'gpulint.rules.gpu101_held_graph' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):

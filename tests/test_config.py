@@ -45,7 +45,9 @@ class Optional(Rule):
 
 @pytest.fixture(autouse=True)
 def three_rules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr("gpulint.lint.selection.all_rules", lambda: (HeldGraph, DeviceAccumulation, Optional))
+    rules = (HeldGraph, DeviceAccumulation, Optional)
+    monkeypatch.setattr("gpulint.rules.all_rules", lambda: rules)
+    monkeypatch.setattr("gpulint.rules.names", lambda: {rule.code: rule.name for rule in rules})
     forget_rules()
     yield
     forget_rules()

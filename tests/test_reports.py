@@ -75,7 +75,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def render(name: str, found: list[Finding], **options: Any) -> str:
     out = io.StringIO()
-    writer(name)(Report(found, checked=3, rules=all_rules(), **options), out)
+    writer(name)(Report(found, checked=3, rules=all_rules, **options), out)
     return out.getvalue()
 
 

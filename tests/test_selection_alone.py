@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from gpulint.rules import all_rules
+from gpulint.rules import MENTIONS, all_rules, names
 from test_cases import all_cases, findings
 
 from gpulint.api import check_paths
@@ -36,6 +36,13 @@ def test_a_rule_selected_alone_is_asked_about_what_it_finds(question: str) -> No
 def test_a_rule_selected_alone_is_asked_about_a_fixture(fixture: Path) -> None:
     text = fixture.read_text(encoding="utf-8")
     assert unasked(text, lint_text(text, fixture.name, RULES)) == []
+
+
+@pytest.mark.parametrize("code", BY_CODE)
+def test_what_a_rule_needs_is_among_what_files_are_looked_through_for(code: str) -> None:
+    rule = BY_CODE[code]
+    assert any(all(any(word in one for word in MENTIONS) for one in group) for group in rule.triggers)
+    assert names()[code] == rule.name
 
 
 def test_numbers_read_by_tolist(tmp_path: Path) -> None:

@@ -6,7 +6,10 @@ import contextlib
 import os
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
 
 import click
 
@@ -25,6 +28,9 @@ from gpulint.source.discovery import Discovery, discover
 from gpulint.source.files import FileError, decode
 from gpulint.source.program import UNKNOWN_TOP, top_of
 from gpulint.source.sources import Sources
+
+if TYPE_CHECKING:
+    from gpulint.rule import Rule
 
 
 def perform(request: Request) -> int:
@@ -147,9 +153,13 @@ def _check_files(request: Request, found: Discovery) -> Outcome:
     with progress(request) as following:
         done = run(found, options, following)
     configs = {id(target.config): target.config for target in found.targets}.values()
-    rules = {rule.code: rule for config in configs for rule in known_rules(config)}
     # What could not be read, or must not be, is not shown either.
-    return Outcome(done, tuple(rules.values()), {problem.path: "" for problem in found.problems})
+    return Outcome(done, partial(_rules_of, tuple(configs)), {problem.path: "" for problem in found.problems})
+
+
+def _rules_of(configs: Sequence[Config]) -> tuple[type[Rule], ...]:
+    """The rules that some configurations know."""
+    return tuple({rule.code: rule for config in configs for rule in known_rules(config)}.values())
 
 
 def _check_stdin(request: Request, resolver: ConfigResolver) -> Outcome:
@@ -162,7 +172,7 @@ def _check_stdin(request: Request, resolver: ConfigResolver) -> Outcome:
     )
     passes = checker.passes_gate(raw, path, 0)
     result = checker.check_bytes(raw, Task(path, 0, len(raw), passes))
-    outcome = Outcome(Run(), known_rules(config))
+    outcome = Outcome(Run(), partial(known_rules, config))
     fixed = raw
     with contextlib.suppress(FileError):
         source = decode(path, raw)

@@ -11,7 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 import click
 
@@ -24,9 +24,11 @@ from gpulint.lint.checking import Mode
 from gpulint.lint.engine import Run
 from gpulint.reports import Report, plural, writer
 from gpulint.reports.layout import colour_wanted, links_wanted, paint
-from gpulint.rule import Rule
 from gpulint.source.discovery import Discovery
 from gpulint.source.sources import Sources
+
+if TYPE_CHECKING:
+    from gpulint.rule import Rule
 
 _OF_GITHUB: Final = ("github", "sarif")  # what its jobs read
 _FOR_PEOPLE: Final = ("text", "concise", "grouped")
@@ -76,7 +78,7 @@ class Outcome:
     """A run, and what only the report needs."""
 
     run: Run
-    rules: tuple[type[Rule], ...] = ()
+    rules: Callable[[], tuple[type[Rule], ...]] = tuple
     texts: dict[str, str] = field(default_factory=dict)
     fixed_stdin: bytes | None = None
     known: int = 0  # findings that the baseline accepts
@@ -95,7 +97,7 @@ def write(request: Request, outcome: Outcome) -> None:
 
     with _output(request, sys.stderr if outcome.fixed_stdin is not None else sys.stdout) as out:
         report = Report(
-            gathered(done.findings, outcome.rules),
+            gathered(done.findings, outcome.rules() if done.findings else ()),
             done.fixed,
             done.checked,
             done.doubtful,

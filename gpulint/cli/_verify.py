@@ -40,7 +40,7 @@ from gpulint.runtime.parent.runner import OnProgress, Run, run
 from gpulint.runtime.parent.verdict import Verification
 from gpulint.runtime.record.peaks import Limits
 from gpulint.runtime.record.result import RunResult, count_steps, said_steps
-from gpulint.source.notebooks import is_notebook
+from gpulint.source.files import is_notebook
 from gpulint.testing.baselines import BadBaseline
 from gpulint.testing.gate import check, run_limited, subject_of
 from gpulint.trial.plan import Tell, Trial, fixes_of

@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from gpulint.config import Config
 from gpulint.findings import Finding
-from gpulint.lint.cells import CellModule, Places, join
 from gpulint.lint.results import FileResult, Task, diagnostic, internal_error, refusal, written
 from gpulint.lint.selection import Selection
 from gpulint.lint.suppressions import MARKER_BYTES, speaks_to_us, suppressed
-from gpulint.rule import Rule
 from gpulint.source.files import (
     MAX_TEXT,
     FileError,
@@ -25,10 +23,10 @@ from gpulint.source.files import (
     TextError,
     content_hash,
     decode,
+    is_notebook,
     read_bytes,
     split_lines,
 )
-from gpulint.source.notebooks import Notebook, NotebookError, is_notebook, read_notebook
 from gpulint.source.program import UNKNOWN_TOP, Top
 from gpulint.source.shell import MARKER as SETTINGS_MARKER
 from gpulint.source.shell import is_settings_text
@@ -37,6 +35,9 @@ from gpulint.source.syntax import SourceError, flaw
 if TYPE_CHECKING:
     from gpulint.analysis.project.disk import Project
     from gpulint.fix.fixing import FixResult
+    from gpulint.lint.cells import CellModule
+    from gpulint.rule import Rule
+    from gpulint.source.notebooks import Notebook
 
 Mode = Literal["check", "fix", "diff"]
 
@@ -96,6 +97,8 @@ class Checker:
     def passes_gate(self, raw: bytes, path: str, config: int) -> bool:
         """Whether any rule in force can fire on these bytes."""
         selection = self.selection(config)
+        if not selection.may_fire(raw):
+            return False
         codes = selection.codes_for(path)
         if codes not in self._gates:
             self._gates[codes] = Gate(selection.rules_for(path).rules)
@@ -312,6 +315,9 @@ class Checker:
 
 def _check_notebook(checker: Checker, source: SourceFile, task: Task) -> FileResult:
     """Check (and fix) the notebook in `source`. Findings are placed in its cells."""
+    from gpulint.lint.cells import Places, join
+    from gpulint.source.notebooks import NotebookError, read_notebook
+
     try:
         notebook = read_notebook(source.text)
     except NotebookError as error:
@@ -356,6 +362,8 @@ class _CellLinter:
 
     def admitted(self, text: str, found: Sequence[Finding]) -> list[Finding]:
         """The findings in a module's text without the fixes that a notebook cannot take."""
+        from gpulint.lint.cells import Places
+
         kept: list[Finding] = []
         for finding, inner in zip(found, Places(text).in_cells(found), strict=True):
             if inner.fix is None and finding.fix is not None:

@@ -17,7 +17,8 @@ from gpulint.findings import Confidence, Finding
 from gpulint.lint.linter import Text, claimed, linted, project_of, reported
 from gpulint.lint.trees import deep_stack
 from gpulint.rule import Claimed, Rule, RuleSet, node_of
-from gpulint.source.notebooks import Notebook, NotebookError, is_notebook, read_notebook
+from gpulint.source.files import is_notebook
+from gpulint.source.notebooks import Notebook, NotebookError, read_notebook
 from gpulint.source.syntax import SourceError
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import Final
 
 from gpulint.findings import Finding
 from gpulint.lint.suppressions import Directive, directives
-from gpulint.source.files import FileError, read_source, split_lines
-from gpulint.source.notebooks import NotebookError, is_notebook, read_notebook
+from gpulint.source.files import FileError, is_notebook, read_source, split_lines
+from gpulint.source.notebooks import NotebookError, read_notebook
 
 _LINE: Final = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
 # A file that cannot be read has no line to comment, and an unused comment is not helped by another.

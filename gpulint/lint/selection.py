@@ -6,16 +6,18 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from gpulint.rules import all_rules
+import gpulint.rules
 
 from gpulint.config import Config, ConfigError, Glob, did_you_mean, is_version, nearest_rule
 from gpulint.findings import Finding, Severity
-from gpulint.rule import Rule, RuleSet
+
+if TYPE_CHECKING:
+    from gpulint.rule import Rule, RuleSet
 
 # Codes that no rule file stands for: what cannot be read or parsed, and suppressions that suppress nothing.
 BUILT_IN: Final = {"GPU000": "invalid-file", "GPU001": "unused-suppression"}
@@ -25,18 +27,26 @@ class Selection:
     """The rules of a configuration, checked against the rules that exist.
 
     Raises `ConfigError` for an unknown code, prefix or option, naming the file, the key and the nearest right
-    one.
+    one. gpulint's own rules are only imported once a file may have something that they find, or a setting asks for more than names.
     """
 
     def __init__(self, config: Config) -> None:
-        self.known = known_rules(config)
-        self.names = {**BUILT_IN, **{rule.code: rule.name for rule in self.known}}
+        self._own = _rules_in(config.rules, config.origin("rules"))
+        self.names = {**shipped_names(), **{rule.code: rule.name for rule in self._own}}
         self.config = config = _in_codes(config, self.names)
         self._check_selectors()
-        self._options = self._checked_options()
-        self._enabled = self._enabled_codes()
+        self._check_options()
         self._refuse_to_check_nothing()
         self._cached: dict[frozenset[str], RuleSet] = {}
+
+    @cached_property
+    def known(self) -> tuple[type[Rule], ...]:
+        """All rules, in force or not."""
+        return known_rules(self.config)
+
+    def may_fire(self, raw: bytes) -> bool:
+        """Whether the bytes of a file have anything that a rule needs, as far as that is known without the rules."""
+        return bool(self._own) or any(word in raw for word in gpulint.rules.MENTIONS)
 
     def codes_for(self, path: str) -> frozenset[str]:
         """The codes in force in the file at the absolute `path`, GPU000 and GPU001 included."""
@@ -50,6 +60,8 @@ class Selection:
         """The rules in force in the file at the absolute `path`."""
         codes = self.codes_for(path)
         if codes not in self._cached:
+            from gpulint.rule import RuleSet
+
             rules = tuple(rule for rule in self.known if rule.code in codes)
             options = {rule.code: self._options[rule.code] for rule in rules}
             self._cached[codes] = RuleSet(rules, options, self.config.confidence, self.names)
@@ -71,10 +83,12 @@ class Selection:
         wanted = 0 if fixable is None else _specificity(code, fixable)
         return wanted > _specificity(code, self.config.unfixable)
 
-    def _enabled_codes(self) -> frozenset[str]:
+    @cached_property
+    def _enabled(self) -> frozenset[str]:
+        """The codes in force where no file's own settings say otherwise."""
         config = self.config
-        defaults = {*BUILT_IN, *(rule.code for rule in self.known if rule.default)}
         base = config.select if config.cli_select is None else config.cli_select
+        defaults = {*BUILT_IN, *(rule.code for rule in self.known if rule.default)} if base is None else set()
         extend = config.cli_extend_select
         ignore = config.cli_ignore
         if config.cli_select is None:
@@ -105,6 +119,8 @@ class Selection:
     def _refuse_to_check_nothing(self) -> None:
         """What leaves no rule in force would make every file look clean. Those of files and comments may be asked for by name."""
         config = self.config
+        if config.select is config.cli_select is None and not (config.ignore or config.cli_ignore):
+            return
         chosen = (
             *(config.cli_select or config.select or ()),
             *config.extend_select,
@@ -120,16 +136,22 @@ class Selection:
             "name fewer rules, or leave files out with exclude or per-file-ignores"
         )
 
-    def _checked_options(self) -> dict[str, Mapping[str, Any]]:
-        rules = {rule.code: rule for rule in self.known}
-        place = self.config.origin("options")
+    def _check_options(self) -> None:
         for code in self.config.options:
-            if code not in rules:
+            if code not in self.names or code in BUILT_IN:
+                place = self.config.origin("options")
                 raise ConfigError(f'{place}: unknown rule "{code}"{nearest_rule(code, self.names)}')
-        return {
-            code: self._with_target(_options_of(rule, self.config.options.get(code, {}), f"{place}.{code}"))
-            for code, rule in rules.items()
+        if self.config.options:
+            self._options  # noqa: B018
+
+    @cached_property
+    def _options(self) -> dict[str, Mapping[str, Any]]:
+        """The options of each rule. Raises `ConfigError`."""
+        place, given = self.config.origin("options"), self.config.options
+        found = {
+            one.code: _options_of(one, given.get(one.code, {}), f"{place}.{one.code}") for one in self.known
         }
+        return {code: self._with_target(options) for code, options in found.items()}
 
     def _with_target(self, options: dict[str, Any]) -> dict[str, Any]:
         """The options of a rule with the configuration's version of torch, where the rule asks for one."""
@@ -153,7 +175,7 @@ def codes_of(selectors: Iterable[str], names: Mapping[str, str]) -> tuple[str, .
 
 def shipped_names() -> dict[str, str]:
     """The names of gpulint's own rules by code, those of files and comments among them."""
-    return {**BUILT_IN, **{rule.code: rule.name for rule in all_rules()}}
+    return {**BUILT_IN, **gpulint.rules.names()}
 
 
 _LISTS: Final = (
@@ -227,15 +249,16 @@ def _spec(pattern: str) -> Any:
 
 @lru_cache(maxsize=8)
 def _rules_in(paths: tuple[str, ...], place: str) -> tuple[type[Rule], ...]:
-    found = list(all_rules())
-    codes = {rule.code: "gpulint" for rule in found} | dict.fromkeys(BUILT_IN, "gpulint")
+    """A project's own rules."""
+    found: list[type[Rule]] = []
+    codes = dict.fromkeys(shipped_names(), "gpulint")
     for path in rule_files(paths):
         for rule in load_rule_file(path, place):
             if rule.code in codes:
                 raise ConfigError(f"{place}: {path}: the code {rule.code} is taken by {codes[rule.code]}")
             codes[rule.code] = path
             found.append(rule)
-    return tuple(sorted(found, key=lambda rule: rule.code))
+    return tuple(found)
 
 
 def forget_rules() -> None:
@@ -245,7 +268,8 @@ def forget_rules() -> None:
 
 def known_rules(config: Config) -> tuple[type[Rule], ...]:
     """The shipped rules and the project's own. Raises `ConfigError` where a rule file cannot be loaded."""
-    return _rules_in(config.rules, config.origin("rules"))
+    found = (*gpulint.rules.all_rules(), *_rules_in(config.rules, config.origin("rules")))
+    return tuple(sorted(found, key=lambda rule: rule.code))
 
 
 def rule_files(paths: Iterable[str]) -> list[str]:
@@ -259,6 +283,8 @@ def rule_files(paths: Iterable[str]) -> list[str]:
 
 def load_rule_file(path: str, place: str = "rules") -> list[type[Rule]]:
     """The rules that the file at `path` defines. Raises `ConfigError`."""
+    from gpulint.rule import Rule
+
     name = "gpulint_rules_" + "".join(letter if letter.isalnum() else "_" for letter in path)
     spec = spec_from_file_location(name, path)
     if spec is None or spec.loader is None:

@@ -246,9 +246,9 @@ def _unknown(codes: Iterable[str], known: Collection[str]) -> str:
 @cache
 def _shipped_codes() -> Mapping[str, str]:
     """The codes of gpulint's own rules by name."""
-    from gpulint.rules import all_rules
+    from gpulint.rules import names
 
-    return {rule.name: rule.code for rule in all_rules()}
+    return {name: code for code, name in names().items()}
 
 
 def speaks_to_us(text: str) -> bool:

@@ -6,14 +6,16 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Final, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 from gpulint.config import OUTPUT_FORMATS
 from gpulint.config import shown_path as shown_path
 from gpulint.findings import Finding, Severity
-from gpulint.rule import Rule
 from gpulint.source.sources import Sources
 from gpulint.units import plural as plural
+
+if TYPE_CHECKING:
+    from gpulint.rule import Rule
 
 FORMATS: Final = OUTPUT_FORMATS
 _FOR_PEOPLE: Final = ("text", "concise", "grouped")
@@ -27,7 +29,7 @@ class Report:
     fixed: list[Finding] = field(default_factory=list)
     checked: int = 0
     doubtful: int = 0  # findings that are less certain than asked for
-    rules: tuple[type[Rule], ...] = ()
+    rules: Callable[[], tuple[type[Rule], ...]] = tuple  # all that are known, for a format that lists them
     sources: Sources = field(default_factory=Sources)
     unsafe: bool = False  # whether unsafe fixes were asked for
     quiet: bool = False

@@ -11,7 +11,8 @@ from typing import Final, TextIO
 from gpulint.reports import document as doc
 from gpulint.reports.layout import Line, described, hanging, paint, printable, quoted, width
 from gpulint.source.edits import unified_diff
-from gpulint.source.notebooks import is_notebook, read_notebook
+from gpulint.source.files import is_notebook
+from gpulint.source.notebooks import read_notebook
 from gpulint.units import format_bytes
 
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))

@@ -23,7 +23,7 @@ from gpulint.lint.selection import known_rules
 from gpulint.rule import Rule
 from gpulint.server.documents import Book, Document, Documents, Unit
 from gpulint.source.discovery import excluded
-from gpulint.source.notebooks import is_notebook
+from gpulint.source.files import is_notebook
 from gpulint.source.program import top_at
 from gpulint.source.shell import is_settings_text
 from gpulint.source.syntax import SourceError

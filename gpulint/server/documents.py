@@ -25,7 +25,7 @@ from pygls.workspace import PositionCodec, Workspace
 
 from gpulint.findings import Position
 from gpulint.source.edits import BOM, LineIndex
-from gpulint.source.notebooks import SUFFIX as NOTEBOOK_SUFFIX
+from gpulint.source.files import NOTEBOOK_SUFFIX
 from gpulint.source.shell import is_settings_file
 
 # Above so many changed lines a difference is one replacement: finding out more takes quadratic time.

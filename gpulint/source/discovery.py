@@ -15,8 +15,7 @@ from typing import Any, Final
 
 from gpulint.bounds import LeadsOut, real_path
 from gpulint.config import Config, ConfigResolver, Glob
-from gpulint.source.files import FileError, read_bytes, why_unreadable
-from gpulint.source.notebooks import SUFFIX as NOTEBOOK_SUFFIX
+from gpulint.source.files import NOTEBOOK_SUFFIX, FileError, read_bytes, why_unreadable
 from gpulint.source.shell import is_settings_file
 
 _MAX_IGNORES: Final = 1_000_000  # bytes of a .gitignore

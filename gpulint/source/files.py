@@ -19,6 +19,7 @@ MAX_SIZE: Final = 600_000  # bytes of one module that is looked into
 MAX_TEXT: Final = 2_000_000  # characters of one text that is analysed: a hundred times as much memory
 MAX_READ: Final = 32_000_000  # bytes of one file that is read, pictures in notebooks among them
 SKIPPED_FOLDERS: Final = frozenset({"node_modules", "site-packages", "build", "dist", "__pycache__", "venv"})
+NOTEBOOK_SUFFIX: Final = ".ipynb"
 _EVERY: Final = "*.py"
 _COOKIE: Final = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _BLANK: Final = re.compile(rb"^[ \t\f]*(?:#.*)?$")
@@ -204,6 +205,11 @@ def _place(body: bytes, offset: int) -> tuple[int, int]:
     before = body[:offset]
     lines = _BYTE_NEWLINE.split(before)
     return len(lines), len(lines[-1].decode("utf-8", "replace")) + 1
+
+
+def is_notebook(path: str) -> bool:
+    """Whether a path is that of a Jupyter notebook."""
+    return path.endswith(NOTEBOOK_SUFFIX)
 
 
 def split_lines(text: str) -> list[str]:

@@ -18,7 +18,6 @@ from typing import Any, Final
 from gpulint.source.edits import LineIndex
 from gpulint.source.files import TextError
 
-SUFFIX: Final = ".ipynb"
 _BETWEEN: Final = re.compile(r"[ \t\r\n:,]*")
 _DECODE: Final = json.JSONDecoder().raw_decode
 _STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
@@ -28,11 +27,6 @@ _SPELLED: Final = re.compile(
 )
 _ESCAPED: Final = re.compile(r"\\u(?!00[01])[0-9a-fA-F]{4}")
 _LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
-
-
-def is_notebook(path: str) -> bool:
-    """Whether a path is that of a Jupyter notebook."""
-    return path.endswith(SUFFIX)
 
 
 class NotebookError(TextError):

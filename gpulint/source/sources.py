@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from gpulint.findings import Finding
 from gpulint.source.files import FileError, read_source, split_lines
-from gpulint.source.notebooks import Notebook, NotebookError, read_notebook
+
+if TYPE_CHECKING:
+    from gpulint.source.notebooks import Notebook
 
 _CELL = re.compile(r"(.+\.ipynb):cell ([0-9]+)")
 
@@ -63,6 +66,8 @@ class Sources:
 
     def _notebook(self, path: str) -> Notebook | None:
         if path not in self._notebooks:
+            from gpulint.source.notebooks import NotebookError, read_notebook
+
             try:
                 self._notebooks[path] = read_notebook(self._text(path))
             except NotebookError:

@@ -19,8 +19,7 @@ from gpulint.lint.selection import Selection
 from gpulint.reports import place_in
 from gpulint.reports.layout import Line, hanging, paint, printable, quoted
 from gpulint.rule import RuleSet
-from gpulint.source.files import FileError, decode, read_bytes
-from gpulint.source.notebooks import is_notebook
+from gpulint.source.files import FileError, decode, is_notebook, read_bytes
 from gpulint.source.syntax import SourceError
 
 _FORM = "FILE[:LINE]"

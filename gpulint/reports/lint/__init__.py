@@ -27,14 +27,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import groupby
-from typing import Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from gpulint.findings import Edit, Finding, Fix, Related, Severity
 from gpulint.reports import Report, place, place_in, plural, shown_path
 from gpulint.reports.layout import MOST_LINES, Excerpt, Line, cut, described, note, paint, printable, room
-from gpulint.rule import Rule
 from gpulint.source.edits import rewritten
 from gpulint.source.files import split_lines
+
+if TYPE_CHECKING:
+    from gpulint.rule import Rule
 
 _INDENT: Final = 1 + len("= reason: ")  # of a note's text, beside the margin
 _MOST_ROWS: Final = 60  # that a fix reaches over, where it is shown

@@ -44,7 +44,7 @@ def write_sarif(report: Report, out: TextIO) -> None:
 def _rules(report: Report) -> list[dict[str, Any]]:
     """Every rule in force, and whatever else a finding names, in the order of codes."""
     named = {one.code: (BUILT_IN.get(one.code, one.name), one.severity, "") for one in report.findings[::-1]}
-    for rule in report.rules:
+    for rule in report.rules():
         named[rule.code] = (rule.name, rule.severity, inspect.cleandoc(rule.__doc__ or rule.name))
     return [_descriptor(code, *named[code]) for code in sorted(named)]
 
