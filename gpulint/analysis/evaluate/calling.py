@@ -277,23 +277,23 @@ class Calling:
         return value.place if value.kind in ("device", "text", "tensor", "parameter") else "?"
 
     def option(self, base: Value, name: str) -> Value | None:
-        """What an option of the command line is unless somebody asks for another, where that names a device; it decides nothing else."""
+        """What an option of the command line is, whatever its name is: a device unless somebody asks for another, or nothing that is known."""
         for node, frame in in_text_order(base.origins):
             func = getattr(node, "func", None)
             if isinstance(func, ast.Attribute) and func.attr in ("parse_args", "parse_known_args"):
-                where = self._options(frame.function.file).get(name, "?")
-                if where != "?":
-                    return TEXT.but(device=where)
+                where = self._options(frame.function.file).get(name)
+                return where and (TEXT.but(device=where) if where != "?" else UNKNOWN)
         return None
 
     @remembering({})
     def _options(self, file: File) -> dict[str, Device]:
-        """The devices that options of the command line have by default, by their names."""
+        """The options of the command line by name, each with the device that it has by default."""
         found: dict[str, Device] = {}
         for function, call in file.calls_named("add_argument"):
             spelled, default = call.args[-1] if call.args else None, keyword(call, "default")
-            if default is not None and isinstance(spelled, ast.Constant):
-                where = self.device_of(default, self._evaluator.root(function))
+            if isinstance(spelled, ast.Constant):
+                frame = self._evaluator.root(function)
+                where: Device = self.device_of(default, frame) if default is not None else "?"
                 found.setdefault(str(spelled.value).lstrip("-").replace("-", "_"), where)
         return found
 

@@ -658,6 +658,8 @@ class Evaluator:
                     if name == "module" and isinstance(base.ref, Class):
                         return base
                     return Value("module", origins=base.origins, assumptions=base.assumptions)
+                if row.gives == "mode":
+                    return NUMBER.but(const=False) if self.modes.evaluates(frame) else NUMBER
                 live = Value("parameter", graph=Graph.LIVE, origins=base.origins)
                 return live if row.gives == "parameter" else NUMBER
         if kind == "class" and isinstance(base.ref, Class):
@@ -667,9 +669,11 @@ class Evaluator:
             definitions = base.ref.body.flow.definitions.get(name, ())
             body = self.root(base.ref.body)
             return join(self.definition(one, body) for one in definitions) if definitions else UNKNOWN
-        used = self._by_use(node, frame) or self.calling.option(base, name)
-        if used is not None:
+        used, option = self._by_use(node, frame), self.calling.option(base, name)
+        if used is not None and (option is None or not used.assumptions):
             return used
+        if option is not None:
+            return option
         bases = self.program.library_bases(base.ref) if kind == "object" else ()
         if base.calls and any(one != "object" for one in bases):
             base = join(self.calling.all_given(*one) for one in base.calls)  # an unseen base may keep it

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from gpulint.analysis.domain.values import UNSET, Value
+from gpulint.analysis.domain.values import UNKNOWN, UNSET, Value
 from gpulint.analysis.evaluate.frames import Evaluating, Frame
 from gpulint.analysis.project.file import Class, Function
-from gpulint.analysis.syntax.nodes import called_on
+from gpulint.analysis.syntax.nodes import called_on, last_name
 from gpulint.analysis.syntax.remembering import remembering
 
 _WORDS = frozenset("no_grad inference_mode enable_grad set_grad_enabled".split())
@@ -30,6 +30,27 @@ class Modes:
             mode, by = self.own(at, where)
             if mode in ("on", "off"):
                 return by if mode == "off" else None
+        return None
+
+    def evaluates(self, frame: Frame) -> bool:
+        """Whether the calls that a frame is of run a network in eval mode: it was put into it before, or a guard switches grad off."""
+        for call, where in frame.chain():
+            if (mode := self.own(call, where)[0] or self._put_into(call, where)) is not None:
+                return mode in ("off", "eval")
+        return False
+
+    def _put_into(self, call: ast.Call, frame: Frame) -> str | None:
+        """What puts the network that a call runs into a mode, last before it and whatever way is gone: `eval` or `train`."""
+        flow = frame.flow
+        at, blocks = flow.statement_of(call), set(flow.around(call))
+        puts = [one for name in ("eval", "train") for one in flow.calls.get(name, ())]
+        placed = [(flow.order[own], one) for one in puts if flow.blocks[own := flow.statement_of(one)] in blocks]
+        before = sorted((one for one in placed if one[0] < flow.order[at]), key=lambda one: -one[0])
+        run = self._evaluator.value_of(call.func, frame) if before else UNKNOWN
+        run = run.receiver or run
+        for _, one in before:
+            if (put := called_on(one)) is not None and self._evaluator.value_of(put, frame).origins & run.origins:
+                return str(last_name(one.func)) if not one.args else None
         return None
 
     def own(self, node: Any, frame: Frame) -> tuple[str | None, Any]:
