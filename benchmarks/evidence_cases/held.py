@@ -124,6 +124,36 @@ class _Saving(torch.autograd.Function):
         return grads[0] * 2 + 0 * ctx.saved_tensors[0]
 
 
+class _Doubling(torch.autograd.Function):
+    """Keeps its output: as an attribute of `ctx`, or saved."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, saved: bool) -> Tensor:
+        ctx.saved, y = saved, x * 2
+        if saved:
+            ctx.save_for_backward(y)
+        else:
+            ctx.y = y
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        y = ctx.saved_tensors[0] if ctx.saved else ctx.y
+        return grads[0] * 2 + 0 * y, None
+
+
+@variant
+def _output_kept(setup: Setup, saved: bool, train: bool) -> Step:
+    model, optimizer = setup.mlp_in_training()
+
+    def step() -> None:
+        loss = _Doubling.apply(model(setup.features()), saved).pow(2).mean()
+        if train:
+            setup.update(optimizer, loss)
+
+    return step
+
+
 @variant
 def _function(setup: Setup, kind: Any, held: bool) -> Step:
     model, optimizer = setup.mlp_in_training()
@@ -368,5 +398,11 @@ CASES = [
     }),
     Case("GPU107", "running mean of activations, no backward", {
         "with grad": _running_mean(False, False), "detach": _running_mean(True, False),
+    }),
+    Case("GPU109", "an operation's output on ctx", {
+        "ctx.y = y": _output_kept(False, True), "save_for_backward": _output_kept(True, True),
+    }),
+    Case("GPU109", "an operation's output on ctx, no backward", {
+        "ctx.y = y": _output_kept(False, False), "save_for_backward": _output_kept(True, False),
     }),
 ]  # fmt: skip

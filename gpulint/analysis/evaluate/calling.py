@@ -164,7 +164,7 @@ class Calling:
             return self._of_tensor(base, name, node, frame)
         if kind == "module":
             return self._of_module(base, name, node, frame)
-        if kind == "class" and name == "apply" and self._is_operation(base.ref):
+        if kind == "class" and name == "apply" and self.is_operation(base.ref):
             return self.all_given(node, frame).but(kind="tensor", const=UNSET, parts=None, size="batch")
         if base.full_name:
             row = self._evaluator.table.own("class.methods", name)
@@ -190,7 +190,7 @@ class Calling:
         row = self._evaluator.table.own("text", name) if kind == "unknown" and not base.graph else None
         return self._by_row(row, base, node, frame) if row is not None else None
 
-    def _is_operation(self, cls: Any) -> bool:
+    def is_operation(self, cls: Any) -> bool:
         """Whether a class is an operation that says itself how it is differentiated: `autograd.Function`."""
         return any(one.endswith("autograd.Function") for one in self._evaluator.program.library_bases(cls))
 

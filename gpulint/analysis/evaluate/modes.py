@@ -44,12 +44,16 @@ class Modes:
         flow = frame.flow
         at, blocks = flow.statement_of(call), set(flow.around(call))
         puts = [one for name in ("eval", "train") for one in flow.calls.get(name, ())]
-        placed = [(flow.order[own], one) for one in puts if flow.blocks[own := flow.statement_of(one)] in blocks]
+        placed = [
+            (flow.order[own], one) for one in puts if flow.blocks[own := flow.statement_of(one)] in blocks
+        ]
         before = sorted((one for one in placed if one[0] < flow.order[at]), key=lambda one: -one[0])
         run = self._evaluator.value_of(call.func, frame) if before else UNKNOWN
         run = run.receiver or run
         for _, one in before:
-            if (put := called_on(one)) is not None and self._evaluator.value_of(put, frame).origins & run.origins:
+            if (put := called_on(one)) is not None and self._evaluator.value_of(
+                put, frame
+            ).origins & run.origins:
                 return str(last_name(one.func)) if not one.args else None
         return None
 
