@@ -71,7 +71,7 @@ class OutputOnCtx(Rule):
 
     code = "GPU109"
     name = "output-on-ctx"
-    runtime_claim = Claim("cycle")
+    runtime_claim = Claim("garbage")
     triggers = ((b"Function",), (b"def forward", b"def setup_context"), (b"def backward",), (b"torch",))
     doubts = True
 

@@ -34,6 +34,7 @@ SUBJECTS = {
     "GPU106": ["FEATURES"],
     "GPU107": ["self.shadow"],
     "GPU108": ["Trainer"],
+    "GPU109": ["ctx.y"],
     "GPU201": ["model"],
     "GPU202": ["teacher"],
     "GPU203": ["fake"],

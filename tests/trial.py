@@ -341,9 +341,12 @@ def _program(path: str, absent: Absent, recorder: Recorder, card: bool) -> dict[
             if isinstance(node, ast.FunctionDef):
                 found[node.name] = _function(getattr(module, node.name), uses, recorder)
             elif isinstance(node, ast.ClassDef):
+                cls = getattr(module, node.name)
+                if isinstance(cls, type) and issubclass(cls, torch.autograd.Function):
+                    found[node.name] = _operation(cls, uses, recorder)
+                    continue
                 for method in node.body:
                     if isinstance(method, ast.FunctionDef) and method.name != "__init__":
-                        cls = getattr(module, node.name)
                         found[f"{node.name}.{method.name}"] = _method(cls, method, uses, recorder)
     return found
 
@@ -428,6 +431,21 @@ def _shortened(parse: Callable[..., argparse.Namespace]) -> Callable[..., argpar
         return options
 
     return parsed
+
+
+def _operation(cls: type[torch.autograd.Function], uses: Uses, recorder: Recorder) -> dict[str, Any]:
+    """What an operation gives for a network's output, and the gradients that it hands back."""
+    nets: list[nn.Module] = [_moved(Net(), "cuda")]
+
+    def call() -> Any:
+        _, *names = inspect.signature(cls.forward).parameters if "setup_context" not in vars(cls) else ("", "x")
+        given = {name: _argument(name, uses, nets) for name in names}
+        first = next(name for name, value in given.items() if isinstance(value, torch.Tensor))
+        result = cls.apply(*{**given, first: nets[0](given[first])}.values())
+        _go_back(result, nets, recorder)
+        return result
+
+    return _outcome(cls.__name__, call, nets, lambda: nets, recorder)
 
 
 def _function(function: Any, uses: Uses, recorder: Recorder) -> dict[str, Any]:
