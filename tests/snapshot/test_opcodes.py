@@ -105,7 +105,7 @@ def test_what_would_run_is_refused(value: Any, why: str, protocol: int) -> None:
         (b"\x80\x02N.", "protocol 2"),
         (b"(dp0\n.", "protocol 4"),
         (b"hello", "protocol 4"),
-        (b"\x80\x04.", "left over"),
+        (b"\x80\x04.", "ends in the middle"),
         (b"\x80\x04NN.", "left over"),
         (b"\x80\x04e.", "damaged"),
         (b"\x80\x04h\x05.", "damaged"),
@@ -127,6 +127,7 @@ _TEXT = b"X\x00\x00\x10\x00" + bytes(1 << 20)  # 1 MiB
     [
         (b"", b"N" * 1000, 200),
         (b"", b"(" * 1000, 200),
+        (b"", b"(" + b"N" * 999, 200),
         (b"", b"]" * 1000, 200),
         (b"]", b"(" + b"]\x94" * 500 + b"e", 200),  # lists that are numbered
         (b")", b"\x85" * 1000, 1),  # tuples in one another: Python crashes where it hashes them
@@ -134,7 +135,7 @@ _TEXT = b"X\x00\x00\x10\x00" + bytes(1 << 20)  # 1 MiB
         (b"(", _TEXT, 64),
         (b"", b"X\xff\xff\xff\x7f", 1),
     ],
-    ids=["values", "marks", "lists", "numbered", "nested", "tuples", "texts", "text"],
+    ids=["values", "marks", "both", "lists", "numbered", "nested", "tuples", "texts", "text"],
 )
 def test_what_would_fill_the_memory_is_refused(
     monkeypatch: pytest.MonkeyPatch, start: bytes, again: bytes, most: int
