@@ -11,12 +11,12 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import click
 
 from gpulint.cli._errors import say
-from gpulint.cli._reporting import Request
+from gpulint.cli._options import Given
 from gpulint.config import FILE_NAMES, ConfigError, shown_path
 from gpulint.lint.engine import Run
 from gpulint.lint.results import REPORT_URL
@@ -35,10 +35,10 @@ _BESIDE: Final = (*FILE_NAMES, ".gitignore")
 Stamp = tuple[int, int, int]
 Snapshot = Mapping[str, Stamp | None]
 
-Check = Callable[[Request], tuple[int, Run]]  # the exit status, and what was done
+Check = Callable[[Any], tuple[int, Run]]  # the exit status, and what was done
 
 
-def watch(request: Request, check_once: Check) -> int:
+def watch(request: Given, check_once: Check) -> int:
     """Check again and again until Ctrl-C, whose exit status, 130, is returned. A wrong configuration is reported, and then watched too."""
     request = request.but(paths=request.paths or (os.curdir,))
     watched = Watched(request)
@@ -70,7 +70,7 @@ def _clear() -> None:
         sys.stdout.flush()
 
 
-def _named_files(request: Request) -> list[str]:
+def _named_files(request: Given) -> list[str]:
     """The configuration that is named, and the baseline, which a configuration may name."""
     named = [request.config.file, request.baseline]
     with contextlib.suppress(ConfigError):
@@ -78,7 +78,7 @@ def _named_files(request: Request) -> list[str]:
     return [path for path in named if path is not None]
 
 
-def _check(request: Request, check_once: Check) -> Run | None:
+def _check(request: Given, check_once: Check) -> Run | None:
     try:
         _, run = check_once(request)
         return run
@@ -111,7 +111,7 @@ def _named(paths: list[str]) -> str:
 class Watched:
     """The files of a run: those found, their configurations, and what else the run has named, which is asked anew with each look."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Given) -> None:
         self._request = request
         self._found: set[str] = set()
         self.dependencies: set[str] = set()

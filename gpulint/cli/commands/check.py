@@ -96,8 +96,7 @@ def command(**given: Any) -> int:
     Exit status: 0 nothing at or above --fail-on, 1 findings, 2 wrong use (a path that is not there), wrong
     configuration or failure.
     """
-    from gpulint.cli._check import perform
-    from gpulint.cli._reporting import Request
+    from gpulint.cli._check import Request, perform
 
     overrides = Overrides(**taken(Overrides, given), settings=given["config"].settings)
     return perform(Request(overrides=overrides, **given))
