@@ -13,7 +13,7 @@ import re
 import struct
 from collections.abc import Callable, Sequence
 from functools import partialmethod
-from typing import Any, BinaryIO, Final, Protocol
+from typing import Any, BinaryIO, Final
 
 
 class NotPlainData(ValueError):
@@ -43,16 +43,6 @@ _MOST_KNOWN: Final = 1 << 16  # values that are known again where they are writt
 
 CHUNK: Final = 1 << 14  # bytes that are read at once, and looked ahead
 _LONGEST_KNOWN: Final = 1 << 12  # bytes of a text that is known where it is written again
-
-
-class Reading(Protocol):
-    """What becomes of the containers of a pickle as they become complete."""
-
-    def dictionary(self, items: list[Any]) -> Any:
-        """What stands for a dictionary; `items` are keys and values in turn."""
-
-    def extended(self, items: list[Any], added: list[Any]) -> Any:
-        """What stands for a list, or None where it is the list of its items as before."""
 
 
 _REFUSED: Final = {
@@ -85,17 +75,15 @@ class _Input(io.RawIOBase):
 _python: Any = pickle  # of which the unpickler that is written in Python is no official part
 
 
-class Machine(_python._Unpickler):  # type: ignore[misc]
-    """Reads one pickle. `load` gives what stands for the whole.
-
-    Raises NotPlainData, also for a file that ends too early, and where it is more than a snapshot takes.
+class PlainUnpickler(_python._Unpickler):  # type: ignore[misc]
+    """Reads one pickle. `load` gives what stands for the whole; it raises NotPlainData, also for a file that ends too early, and where
+    it is more than a snapshot takes. What becomes of containers as they become complete say `dictionary` and `extended`.
     """
 
-    def __init__(self, source: BinaryIO, reading: Reading, tell: Callable[[int], None] | None = None) -> None:
+    def __init__(self, source: BinaryIO, tell: Callable[[int], None] | None = None) -> None:
         self._input = _Input(source, self._look)
         self._ahead = io.BufferedReader(self._input, CHUNK)
         super().__init__(self._ahead)
-        self._reading = reading
         self._tell = tell
         self.memo: Any = []
         self.stack: list[Any] = []
@@ -103,9 +91,16 @@ class Machine(_python._Unpickler):  # type: ignore[misc]
         self.append = self.stack.append
         self.read = self._ahead.read
         self._runs: dict[bytes, Any] = {}  # what a list of references alone stood for
-        self._texts: dict[bytes, str] = {}  # torch writes some anew for each event
-        self._numbers: dict[tuple[int, ...], tuple[int, ...]] = {}  # of pools: each event has one of its own
+        self._known: dict[Any, Any] = {}  # texts and numbers of pools, which torch writes anew for each event
         self._bytes_kept = self._nested = self._open = 0
+
+    def dictionary(self, items: list[Any]) -> Any:
+        """What stands for a dictionary; `items` are keys and values in turn. None where it is to be what it is."""
+        return None
+
+    def extended(self, items: list[Any], added: list[Any]) -> Any:
+        """What stands for a list, or None where it is the list of its items as before."""
+        return None
 
     def load(self) -> Any:
         """What stands for the value in the file."""
@@ -171,15 +166,19 @@ class Machine(_python._Unpickler):  # type: ignore[misc]
         raw = self.read(length)
         if len(raw) < length:
             raise IndexError(length)
-        text = self._texts.get(raw)
+        text = self._known.get(raw)
         if text is None:
             self._take(64 + len(raw))
             text = raw.decode("utf-8", "surrogatepass")
             if len(raw) <= _LONGEST_KNOWN:
-                if len(self._texts) >= _MOST_KNOWN:
-                    self._texts.clear()
-                self._texts[raw] = text
+                self._know(raw, text)
         self.append(text)
+
+    def _know(self, written: Any, value: Any) -> Any:
+        """What stands for something that is written anew again and again."""
+        if len(self._known) >= _MOST_KNOWN:
+            self._known.clear()
+        return self._known.setdefault(written, value)
 
     load_short_binunicode = partialmethod(_text, 1)
     load_binunicode = partialmethod(_text, 4)
@@ -191,12 +190,8 @@ class Machine(_python._Unpickler):  # type: ignore[misc]
         if len(items) < number:
             raise IndexError(number)
         del self.stack[-number:]
-        if all(type(one) is int for one in items):
-            if len(self._numbers) >= _MOST_KNOWN:
-                self._numbers.clear()
-            self.append(self._numbers.setdefault(items, items))
-        else:
-            self.append(self._tuple(items))
+        numbers = all(type(one) is int for one in items)
+        self.append(self._know(items, items) if numbers else self._tuple(items))
 
     load_tuple1 = partialmethod(_few, 1)
     load_tuple2 = partialmethod(_few, 2)
@@ -228,7 +223,7 @@ class Machine(_python._Unpickler):  # type: ignore[misc]
         known = self._runs.get(whole)
         if known is None:
             added = [self.memo[one] for one in _references(whole)]
-            known = self._reading.extended(made, added)
+            known = self.extended(made, added)
             if known is None:
                 return
             self._runs[whole] = known
@@ -245,7 +240,7 @@ class Machine(_python._Unpickler):  # type: ignore[misc]
 
     def _extend(self, added: list[Any]) -> None:
         target = self.stack[-1]
-        stands = self._reading.extended(target, added)
+        stands = self.extended(target, added)
         if stands is None:
             if not isinstance(target, List):
                 raise NotPlainData("it appends to something that is no list")
@@ -264,7 +259,7 @@ class Machine(_python._Unpickler):  # type: ignore[misc]
         target = self.stack[-1]
         if not isinstance(target, Dict):
             raise NotPlainData("it sets items of something that is no dictionary")
-        stands = self._reading.dictionary(items) if not target else None
+        stands = self.dictionary(items) if not target else None
         if stands is None:
             self._take(64 * len(items))
             try:
@@ -307,8 +302,8 @@ def _references(run: bytes) -> list[int]:
 
 
 # Whatever is none of these is refused.
-Machine.dispatch = {
-    code: getattr(Machine, load.__name__)
+PlainUnpickler.dispatch = {
+    code: getattr(PlainUnpickler, load.__name__)
     for code, load in _python._Unpickler.dispatch.items()
     if code in b"N\x88\x89JKM\x8aG)t\x85\x86\x87}su]ae(hj\x94\x8cX\x8d\x80\x95."
 }

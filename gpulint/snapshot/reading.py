@@ -11,14 +11,13 @@ import os
 import re
 import sys
 import zlib
-from collections import namedtuple
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
-from gpulint.snapshot.opcodes import Machine, NotPlainData
+from gpulint.snapshot.opcodes import NotPlainData, PlainUnpickler
 from gpulint.snapshot.recording import (
     ACTIONS,
     MOST_OF_A_CARD,
@@ -58,7 +57,6 @@ class NotASnapshot(ValueError):
 
 def read(path: str | Path, progress: Progress | None = None) -> Recording:
     """The snapshot in a file; "-" is standard input. Raises NotASnapshot, and OSError where there is no such file."""
-    reader = _Reader()
     opened: Any = nullcontext(sys.stdin.buffer) if str(path) == "-" else open(path, "rb")  # noqa: SIM115
     with opened as file:
         total = os.fstat(file.fileno()).st_size
@@ -75,8 +73,7 @@ def read(path: str | Path, progress: Progress | None = None) -> Recording:
                 progress(file.tell() if file.seekable() else read, total)
 
         try:
-            result = Machine(source, reader, tell).load()
-            return reader.finish(result)
+            return _Reader(source, tell).recorded()
         except NotPlainData as error:
             raise NotASnapshot(f"{path} is not a whole memory snapshot: {error}") from error
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -86,21 +83,15 @@ def read(path: str | Path, progress: Progress | None = None) -> Recording:
             raise NotASnapshot(f"{path} is not laid out as torch's memory snapshots are ({what})") from error
 
 
-# Where in an event's items its values stand; -1 where it has no such key
-_Shape = namedtuple("_Shape", "action address size stream time frames pool forward")
-# What torch calls these, in their order; of an event of another version the second
-_KEYS: Final = "action addr|device_free size stream time_us frames pool_id forward_frames".split()
-
-
-class _Reader:
+class _Reader(PlainUnpickler):
     """Gathers the recording while the pickle is read."""
 
-    def __init__(self) -> None:
+    def __init__(self, source: BinaryIO, tell: Callable[[int], None] | None = None) -> None:
+        super().__init__(source, tell)
         self.recording = Recording()
         self._events = Trace()
         self._stacks: dict[tuple[Any, ...], Stack] = {}
         self._frames: dict[Frame, Frame] = {}
-        self._shapes: dict[tuple[Any, ...], _Shape | None] = {}  # by the keys; None for what is no event
         self._places: dict[tuple[int, tuple[int, int] | None], int] = {}
         # Tracebacks of a forward, which each event has anew
         self._texts: dict[tuple[Any, ...], tuple[Any, ...]] = {}
@@ -132,13 +123,9 @@ class _Reader:
         return trace
 
     def dictionary(self, items: list[Any]) -> Any:
-        keys = tuple(items[::2])
-        if keys not in self._shapes:
-            self._shapes[keys] = _shape_of(keys)
-        shape = self._shapes[keys]
-        if shape is not None:
-            return self._event(shape, items)
-        given = dict(zip(keys, items[1::2], strict=True))
+        given = dict(zip(items[::2], items[1::2], strict=True))
+        if "action" in given and "size" in given:
+            return self._event(given)
         if given.keys() >= {"filename", "line", "name"}:
             return self._frame(given)
         if given.keys() >= {"blocks", "total_size"}:
@@ -147,26 +134,25 @@ class _Reader:
             return self._block(given)
         return _ANNOTATION if given.keys() >= {"stage", "time_us"} else None
 
-    def _event(self, shape: _Shape, items: list[Any]) -> Any:
+    def _event(self, given: dict[str, Any]) -> Any:
         trace = self._events
         self._left -= 1
         if self._left < 0:
             raise NotPlainData(f"it has more than {_MOST_EVENTS:,} events, which is more than is read")
-        pool = items[shape.pool] if shape.pool >= 0 else None
-        stream = items[shape.stream] if shape.stream >= 0 else 0
+        pool, stream = given.get("pool_id"), given.get("stream", 0)
         place = self._places.get((stream, pool))
         if place is None:
             place = self._places[stream, pool] = len(self._places)
             self.recording.places.append((stream, pool))
-        stack = items[shape.frames] if shape.frames >= 0 else None
-        if not stack and shape.forward >= 0:
-            stack = self._forward(items[shape.forward])
-        trace.action.append(ACTIONS.get(items[shape.action], Action.OTHER))
-        trace.address.append(items[shape.address] if shape.address >= 0 else 0)
-        trace.size.append(items[shape.size])
+        stack = given.get("frames")
+        if not stack and "forward_frames" in given:
+            stack = self._forward(given["forward_frames"])
+        trace.action.append(ACTIONS.get(given["action"], Action.OTHER))
+        trace.address.append(given["addr"] if "addr" in given else given.get("device_free", 0))
+        trace.size.append(given["size"])
         trace.place.append(place)
-        trace.stack.append(stack.number if isinstance(stack, Stack) else 0)
-        trace.time.append(items[shape.time] if shape.time >= 0 else 0)
+        trace.stack.append(_number(stack))
+        trace.time.append(given.get("time_us", 0))
         return _EVENT
 
     # -- frames and segments -----------------------------------------------------------------------------------
@@ -232,8 +218,9 @@ class _Reader:
 
     # -- the end -----------------------------------------------------------------------------------------------
 
-    def finish(self, result: Any) -> Recording:
-        """The recording, of what stands for the whole file. Raises NotASnapshot."""
+    def recorded(self) -> Recording:
+        """The recording that is in the file. Raises NotPlainData."""
+        result = self.load()
         if isinstance(result, list) and all(isinstance(one, Segment) for one in result):
             result = {"segments": result}  # what torch.cuda.memory_snapshot() gives
         segments = result.get("segments") if isinstance(result, dict) else None
@@ -276,15 +263,6 @@ def _printable(text: Any) -> str:
 
 def _number(stack: Any) -> int:
     return stack.number if isinstance(stack, Stack) else 0
-
-
-def _shape_of(keys: tuple[Any, ...]) -> _Shape | None:
-    """Where the values of an event with these keys stand; None where it is no event's."""
-    if "action" not in keys or "size" not in keys:
-        return None
-
-    named = [[name for name in names.split("|") if name in keys] for names in _KEYS]
-    return _Shape(*(2 * keys.index(names[0]) + 1 if names else -1 for names in named))
 
 
 def _frames_of_text(lines: Sequence[str]) -> tuple[Frame, ...]:

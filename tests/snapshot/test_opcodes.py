@@ -13,21 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from gpulint.snapshot import opcodes
-from gpulint.snapshot.opcodes import Machine, NotPlainData
-
-
-class _AsItIs:
-    """Every container stands for itself."""
-
-    def dictionary(self, items: list[Any]) -> Any:
-        return None
-
-    def extended(self, items: list[Any], added: list[Any]) -> Any:
-        return None
+from gpulint.snapshot.opcodes import NotPlainData, PlainUnpickler
 
 
 def load(data: bytes) -> Any:
-    return Machine(io.BytesIO(data), _AsItIs()).load()
+    return PlainUnpickler(io.BytesIO(data)).load()
 
 
 PLAIN = some.recursive(
@@ -146,7 +136,7 @@ def test_what_would_fill_the_memory_is_refused(
         monkeypatch.setattr(opcodes, name, limit >> 4)
     file = _Endless(b"\x80\x04" + start, again)
     with pytest.raises(NotPlainData, match=r"snapshot|text of"):
-        Machine(file, _AsItIs()).load()
+        PlainUnpickler(file).load()
     assert file.given < most * len(again) + 4 * opcodes.CHUNK
 
 
@@ -170,9 +160,9 @@ def test_texts_and_numbers_that_are_written_anew_are_not_kept() -> None:
     def many() -> Any:
         return [(number, number) for number in range(200_000)]
 
-    machine = Machine(io.BytesIO(pickle.dumps(many(), 4)), _AsItIs())
+    machine = PlainUnpickler(io.BytesIO(pickle.dumps(many(), 4)))
     assert machine.load() == many()
-    assert len(machine._numbers) <= 1 << 16
+    assert len(machine._known) <= 1 << 16
 
 
 def test_a_file_that_ends_too_early_is_refused_wherever_it_ends() -> None:

@@ -16,7 +16,6 @@ import pytest
 from programs import varied
 from torch_layout import Program, training
 
-from gpulint.snapshot.opcodes import Machine
 from gpulint.snapshot.reading import NotASnapshot, _Reader, read
 from gpulint.snapshot.recording import ACTIONS, Action, Recording, line_of
 
@@ -202,14 +201,13 @@ def test_the_forward_of_many_events_is_kept_once(tmp_path: Path) -> None:
     ]
     path = tmp_path / "run.pickle"
     path.write_bytes(pickle.dumps({"segments": [], "device_traces": [events]}, 4))
-    reader = _Reader()
     with open(path, "rb") as file:
-        machine = Machine(file, reader)
-        recording = reader.finish(machine.load())
+        reader = _Reader(file)
+        recording = reader.recorded()
     assert len(recording.stacks) == 2
     assert recording.stacks[1].forward
-    assert machine._open < 10
-    assert len({id(value) for value in machine.memo}) < 200
+    assert reader._open < 10
+    assert len({id(value) for value in reader.memo}) < 200
 
 
 def test_names_that_a_terminal_would_obey_are_written_out(tmp_path: Path) -> None:
