@@ -154,11 +154,13 @@ def wanted(kind: str, only: Sequence[str] | None) -> bool:
     return only is None or any(kind == asked or kind.startswith(f"{asked}.") for asked in only)
 
 
-def concerned(
-    findings: Iterable[Finding], document: Document, params: types.CodeActionParams
-) -> list[tuple[Finding, list[types.Diagnostic]]]:
+# Findings that a client asks about, each with the client's own diagnostics of it
+About = list[tuple[Finding, list[types.Diagnostic]]]
+
+
+def concerned(findings: Iterable[Finding], document: Document, params: types.CodeActionParams) -> About:
     """The findings that the client asks about, by place or by its own diagnostics, with those diagnostics."""
-    found: list[tuple[Finding, list[types.Diagnostic]]] = []
+    found: About = []
     for finding in findings:
         spot = range_of(finding, document)
         told = [
@@ -169,9 +171,7 @@ def concerned(
     return found
 
 
-def quick_fixes(
-    about: Sequence[tuple[Finding, list[types.Diagnostic]]], document: Document, editing: Editing
-) -> Iterator[types.CodeAction]:
+def quick_fixes(about: About, document: Document, editing: Editing) -> Iterator[types.CodeAction]:
     """One action for each different fix, the safe ones first; findings with the same fix share it."""
     by_edits: dict[Fix, tuple[Finding, list[types.Diagnostic]]] = {}
     for finding, told in about:
@@ -189,9 +189,7 @@ def quick_fixes(
         )
 
 
-def silencing(
-    about: Sequence[tuple[Finding, list[types.Diagnostic]]], document: Document, editing: Editing
-) -> Iterator[types.CodeAction]:
+def silencing(about: About, document: Document, editing: Editing) -> Iterator[types.CodeAction]:
     """For each finding in Python code, the comment that silences it."""
     if not document.is_python:  # a Dockerfile has no comments at the end of a line
         return
@@ -253,7 +251,7 @@ class FixAll:
 
 
 def of_rules(
-    about: Sequence[tuple[Finding, list[types.Diagnostic]]], whole: Sequence[Finding], every: FixAll
+    about: About, whole: Sequence[Finding], every: FixAll
 ) -> Iterator[tuple[FixAll, list[types.Diagnostic]]]:
     """Fixing all of a rule that a client asks about, where there is more than one to fix."""
     for code in dict.fromkeys(finding.code for finding, _ in about):
