@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import sys
 from types import ModuleType
@@ -94,8 +95,7 @@ def tell(message: str, level: int = logging.INFO) -> None:
             print(message, file=sys.stderr or sys.__stderr__)
 
 
-def say_once(message: str, _said: set[str] = set()) -> None:  # noqa: B006
+@functools.cache
+def say_once(message: str) -> None:
     """Log at INFO what a call cannot do here, once a process."""
-    if message not in _said:
-        _said.add(message)
-        tell(message)
+    tell(message)

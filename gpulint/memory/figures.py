@@ -16,7 +16,6 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import KW_ONLY, asdict, dataclass, field, replace
-from types import TracebackType
 from typing import Any, Final, TypeVar, cast
 
 from gpulint.memory.accounts.driver import driver
@@ -160,9 +159,7 @@ class monitor:
         self._open.append((window, time.perf_counter()))
         return window
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         window, began = self._open.pop()
         if not window.missing:
             self._wait()

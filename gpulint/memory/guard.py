@@ -16,7 +16,6 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from types import TracebackType
 from typing import Any, Final, Literal, TypeVar, cast
 
 from gpulint.memory.device import cuda_started, logger, torch_module
@@ -69,9 +68,8 @@ class OomEvent:
 
 def is_oom(error: BaseException) -> bool:
     """Whether an exception says that memory ran out: the allocator's own type, or a RuntimeError that says so."""
-    torch = sys.modules.get("torch")
-    kinds = (getattr(one, "OutOfMemoryError", None) for one in (torch, getattr(torch, "cuda", None)))
-    if any(isinstance(kind, type) and isinstance(error, kind) for kind in kinds):
+    cuda = sys.modules.get("torch.cuda")
+    if cuda is not None and isinstance(error, cuda.OutOfMemoryError):
         return True
     return isinstance(error, RuntimeError) and parse_message(str(error)) is not None
 
@@ -128,9 +126,7 @@ class OomGuard:
             )
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
         if error is None or not is_oom(error):
             return False
         failure = _Failure(error, self.snapshot is not None)

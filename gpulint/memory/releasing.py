@@ -132,9 +132,8 @@ def _empty_other_caches() -> None:
         return
     if torch.backends.mps.is_available():
         torch.mps.empty_cache()
-    intel = getattr(torch, "xpu", None)
-    if intel is not None and intel.is_initialized():
-        intel.empty_cache()
+    if torch.xpu.is_initialized():
+        torch.xpu.empty_cache()
 
 
 def _reserved() -> int:
@@ -144,10 +143,8 @@ def _reserved() -> int:
 def _drop_workspaces() -> None:
     """Kernels that use a workspace may still be running: wait for them, then cuBLAS makes new ones on demand."""
     torch = torch_module()
-    drop = getattr(torch._C, "_cuda_clearCublasWorkspaces", None)
-    if drop is not None:
-        torch.cuda.synchronize()
-        drop()
+    torch.cuda.synchronize()
+    torch._C._cuda_clearCublasWorkspaces()
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,9 @@ _SAME: Final = 0.5  # signals to a group reach its processes within this many se
 _PATIENCE: Final = 0.1
 
 
+Setting = tuple[str, str]  # a variable and its value
+
+
 class CannotStart(RuntimeError):
     """The program cannot be started; the message says why. `status` is what a shell would exit with."""
 
@@ -54,7 +57,7 @@ class Ended:
     seconds: float
     folder: Path | None
     trouble: str = ""
-    allocator: tuple[str, str] | None = None
+    allocator: Setting | None = None
 
 
 # -- the environment -------------------------------------------------------------------------------------------
@@ -95,9 +98,7 @@ def torch_version_of(interpreter: str | None) -> str | None:
     return version[0] if version else None
 
 
-def allocator_environment(
-    wanted: str, version: str | None, environment: Mapping[str, str]
-) -> tuple[str, str] | None:
+def allocator_environment(wanted: str, version: str | None, environment: Mapping[str, str]) -> Setting | None:
     """The variable and its value for `--alloc-conf wanted`; None where nothing is to be set.
 
     "auto" adds what measurements recommend to what the environment says already, which wins; any other text is
@@ -112,7 +113,7 @@ def allocator_environment(
     return (variable, alloc_conf.render(merged)) if merged else None
 
 
-def doubts(environment: Mapping[str, str], allocator: tuple[str, str] | None) -> Iterator[str]:
+def doubts(environment: Mapping[str, str], allocator: Setting | None) -> Iterator[str]:
     """What is to be said before a program starts: against its allocator settings, and where `CUDA_VISIBLE_DEVICES` is no list of
     cards, as a fraction is none."""
     if allocator is not None:
@@ -124,7 +125,7 @@ def doubts(environment: Mapping[str, str], allocator: tuple[str, str] | None) ->
 
 
 def child_environment(
-    environment: Mapping[str, str], folder: Path | None, interval: float, allocator: tuple[str, str] | None
+    environment: Mapping[str, str], folder: Path | None, interval: float, allocator: Setting | None
 ) -> dict[str, str]:
     """The program's environment: the recording agent on PYTHONPATH, and the allocator variable under one name."""
     made = dict(environment)
@@ -144,7 +145,7 @@ def child_environment(
 # -- running ---------------------------------------------------------------------------------------------------
 
 
-def launch(command: Sequence[str], allocator: tuple[str, str] | None, interval: float = 0.2) -> Ended:
+def launch(command: Sequence[str], allocator: Setting | None, interval: float = 0.2) -> Ended:
     """Run a program to its end, in the same process group and on the same terminal.
 
     Signals that reach only this process are passed on; those that the terminal or somebody sends to the whole

@@ -17,6 +17,7 @@ from typing import IO, Any, Final
 
 from gpulint.memory.oom import BEGIN, END, Diagnosis, diagnose, is_again, parse_report, raised_at
 from gpulint.memory.oom.messages import START, OomMessage, parse_message
+from gpulint.runtime.record.records import Record
 from gpulint.units import format_bytes
 
 LONGEST_LINE: Final = 1 << 16
@@ -62,7 +63,7 @@ _KILLED = re.compile(
 
 
 @dataclass(slots=True)
-class Occurrence:
+class Occurrence(Record):
     """One out-of-memory error of one rank. `line` is where in the log it stands first, `times` how often its very
     message is repeated, `where` the innermost line of the user's code from the traceback before it, `frames` all of them,
     outermost first."""
@@ -90,24 +91,15 @@ _Key = tuple[str | None, OomMessage, str | None]
 
 
 @dataclass(slots=True)
-class LogReport:
+class LogReport(Record):
     """What a log says. `killed` are line numbers of signs that the host's OOM killer ended a process, `unread` those of
     messages that are none of torch's on CUDA, by whose they are."""
 
-    occurrences: list[Occurrence] = field(default_factory=list)
     lines: int = 0
     retries: int | None = None
     killed: list[int] = field(default_factory=list)
     unread: dict[str, list[int]] = field(default_factory=dict)
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "lines": self.lines,
-            "retries": self.retries,
-            "killed": self.killed,
-            "unread": self.unread,
-            "occurrences": [each.to_json() for each in self.occurrences],
-        }
+    occurrences: list[Occurrence] = field(default_factory=list)
 
     @property
     def ranks(self) -> list[str]:

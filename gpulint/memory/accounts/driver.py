@@ -51,9 +51,8 @@ def contexts() -> list[int]:
     started."""
     import torch
 
-    has = getattr(torch._C, "_cuda_hasPrimaryContext", None)
-    every = range(torch.cuda.device_count())
-    return [index for index in every if (has(index) if has else torch.cuda.memory_reserved(index))]
+    has: Any = torch._C
+    return [index for index in range(torch.cuda.device_count()) if has._cuda_hasPrimaryContext(index)]
 
 
 def text_of(told: Any) -> str:
