@@ -30,12 +30,14 @@ Decorator = Callable[[Command], Any]
 
 
 class GroupedOption(click.Option):
-    """An option with the heading it stands under. A number is a count, or seconds, where nothing else is said, and its default
-    is shown."""
+    """An option with the heading it stands under. What it takes may stand behind its name: "--card CARD". A number is a count, or
+    seconds, where nothing else is said, and its default is shown."""
 
-    def __init__(self, *args: Any, heading: str = "Options", **kwargs: Any) -> None:
-        number = {click.IntRange: "N", click.FloatRange: "SECONDS"}.get(type(kwargs.get("type")))
-        super().__init__(*args, **{"metavar": number, "show_default": number and True, **kwargs})
+    def __init__(self, declared: Sequence[str], heading: str = "Options", **attributes: Any) -> None:
+        number = {click.IntRange: "N", click.FloatRange: "SECONDS"}.get(type(attributes.get("type")))
+        names, _, taken = zip(*(name.partition(" ") for name in declared), strict=True)
+        takes = next(filter(None, taken), number)
+        super().__init__(names, **{"metavar": takes, "show_default": number and True, **attributes})
         self.heading = heading
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
@@ -137,19 +139,19 @@ class Heading:
         """`--config` (as `config`, a `Configured`) and `--isolated`."""
         said = "This file, not the nearest; or 'key = value'."
         place = {"type": click.Path(), "envvar": "GPULINT_CONFIG", "callback": _configured}
-        config = self("--config", said, metavar="FILE|SETTING", multiple=True, **place)
+        config = self("--config FILE|SETTING", said, multiple=True, **place)
         return config(self.flag("--isolated", "No configuration files.")(command))
 
     def cache_dir(self, said: str) -> Decorator:
         kind = click.Path(file_okay=False)
-        return self("--cache-dir", said, metavar="DIR", type=kind, envvar="GPULINT_CACHE_DIR")
+        return self("--cache-dir DIR", said, type=kind, envvar="GPULINT_CACHE_DIR")
 
     def module(self, command: Command) -> Any:
         return self.flag("-m", "module", "SCRIPT is a module's name, as for python -m.")(command)
 
     def python(self, command: Command) -> Any:
         said = "The interpreter that runs SCRIPT; by default gpulint's own."
-        return self("--python", said, metavar="PATH", default=sys.executable)(command)
+        return self("--python PATH", said, default=sys.executable)(command)
 
     def output_format(self, *formats: str, said: str = "", **attributes: Any) -> Decorator:
         """One of these, by default the first."""
@@ -167,7 +169,7 @@ class Heading:
 
     def colour(self, command: Command) -> Any:
         when, said = click.Choice(["auto", "always", "never"]), "auto, always or never; NO_COLOR holds."
-        return self("--color", "colour", said, metavar="WHEN", type=when, default="auto")(command)
+        return self("--color WHEN", "colour", said, type=when, default="auto")(command)
 
     def quiet(self, command: Command) -> Any:
         """For commands that tell how far they are."""

@@ -21,26 +21,23 @@ def command() -> None:
 @option.count("--count", "Number of tensors.", least=2, default=24)
 @option.count("--free-every", "every", "Every Nth is freed.", least=2, default=3)
 @option(
-    "--ask",
+    "--ask PART",
     "Part of the freed bytes that is asked for in one piece.",
-    metavar="PART",
     type=click.FloatRange(min=0, max=1, min_open=True),
     default=0.85,
 )
-@option("--setting", "settings", "Allocator settings to try.", multiple=True, metavar="SETTINGS")
+@option("--setting SETTINGS", "settings", "Allocator settings to try.", multiple=True)
 @option(
-    "--device",
+    "--device WHERE",
     "auto, cuda (the GPU) or model.",
     type=click.Choice(["auto", "cuda", "model"]),
-    metavar="WHERE",
     default="auto",
     show_default=True,
 )
 @option(
-    "--python",
+    "--python PATH",
     "interpreter",
     "Interpreter that has torch, for the GPU.",
-    metavar="PATH",
     default=sys.executable,
 )
 @option.as_json("Outcomes as JSON.")

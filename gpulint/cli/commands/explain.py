@@ -28,7 +28,7 @@ _LOCATION = re.compile(r"(?P<path>.+?)(?::cell (?P<cell>\d+))?(?::(?P<row>\d+)(?
 
 @click.command()
 @click.argument("location", metavar=_FORM)
-@option("--rule", "codes", "Only this rule; may be repeated.", metavar="CODE", multiple=True)
+@option("--rule CODE", "codes", "Only this rule; may be repeated.", multiple=True)
 @option.configuration
 @option.output_format("text", "json")
 def command(

@@ -41,9 +41,8 @@ _output = Heading("Output")
 )
 @script(required=False, default="")
 @_what(
-    "--card",
+    "--card CARD",
     "The card: h200, h100, a100-80, a100-40, l4, t4, v100, rtx4090, rtx3090, a size like 24GiB, or a file of --calibrate.",
-    metavar="CARD",
     default="h200",
     show_default=True,
 )
@@ -56,15 +55,13 @@ _output = Heading("Output")
 )
 @_what.amount("--timeout", "Forecast from what was seen after this time.", above=True, default=600.0)
 @_what(
-    "--alloc-conf",
+    "--alloc-conf SETTINGS",
     "Allocator settings, as in PYTORCH_ALLOC_CONF; by default SCRIPT's own or the environment's.",
-    metavar="SETTINGS",
 )
 @_what.python
 @_more(
-    "--find-batch",
+    "--find-batch OPTION",
     "Find the largest value of this option of SCRIPT's that fits: --batch-size, or batch_size= where they are joined.",
-    metavar="OPTION",
 )
 @_more.flag("--changes", "Forecast SCRIPT with each of several changes, and rank them by what they save.")
 @_more(

@@ -25,10 +25,9 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 @click.argument("code", required=False, shell_complete=_complete)
 @option.flag("--all", "everything", "Every rule.")
 @option(
-    "--test",
+    "--test FILE",
     "file",
     "Put the rules in FILE to the test by their own examples.",
-    metavar="FILE",
     type=click.Path(exists=True),
 )
 @option.output_format(

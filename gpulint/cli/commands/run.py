@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@option("--alloc-conf", "Allocator settings; auto: what measurements recommend.", metavar="auto|SETTINGS")
+@option("--alloc-conf auto|SETTINGS", "Allocator settings; auto: what measurements recommend.")
 @option(
     "--report",
     "Write a report to FILE: a page (.html), or JSON.",

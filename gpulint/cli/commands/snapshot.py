@@ -41,21 +41,18 @@ _output = Heading("Output")
 @_what.flag("--full", "Whole stacks, torch's lines too.")
 @_what.count("--top", "Rows of each table.", default=10)
 @_tried(
-    "--what-if",
-    "what_if",
+    "--what-if [SETTINGS]",
     "Play the trace under these allocator settings, the best first; may be given again. Without a value: some that are sensible.",
     is_flag=False,
     flag_value=SOME,
     multiple=True,
-    metavar="[SETTINGS]",
 )
 @_tried(
-    "--capacity",
+    "--capacity SIZE",
     "What torch may reserve on the card (79GiB); by default what an out-of-memory error in the trace tells.",
-    metavar="SIZE",
     type=SIZE,
 )
-@_tried("--card", "The capacity of a card by its name: H100, A100-40GB, RTX4090.", metavar="NAME")
+@_tried("--card NAME", "The capacity of a card by its name: H100, A100-40GB, RTX4090.")
 @_output.output_format("text", "json")
 @_output.report
 @_output.colour

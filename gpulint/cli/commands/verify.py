@@ -18,30 +18,31 @@ _limits = Heading("Limits, for CI")
 _output = Heading("Output")
 _processes = Heading("Several processes (torchrun)")
 
-_LAUNCH = (
-    ("--nproc-per-node", "N", "Processes on this machine: a number, auto, gpu or cpu."),
-    ("--nnodes", "N", "Machines, or a range such as 1:4."),
-    ("--node-rank", "N", "This machine's number."),
-    ("--master-addr", "HOST", "Address of machine 0."),
-    ("--master-port", "PORT", "Port on machine 0."),
-    ("--rdzv-backend", "NAME", "Rendezvous backend, such as c10d."),
-    ("--rdzv-endpoint", "HOST:PORT", "Rendezvous endpoint."),
-    ("--rdzv-id", "ID", "Rendezvous id of this job."),
-)
+_LAUNCH = {
+    "--nproc-per-node N": "Processes on this machine: a number, auto, gpu or cpu.",
+    "--nnodes N": "Machines, or a range such as 1:4.",
+    "--node-rank N": "This machine's number.",
+    "--master-addr HOST": "Address of machine 0.",
+    "--master-port PORT": "Port on machine 0.",
+    "--rdzv-backend NAME": "Rendezvous backend, such as c10d.",
+    "--rdzv-endpoint HOST:PORT": "Rendezvous endpoint.",
+    "--rdzv-id ID": "Rendezvous id of this job.",
+}
 
 
 def _torchrun(command: Command) -> Any:
     """A command with the options, of which `_flags` reads the values."""
     command = _processes.flag("--standalone", "One machine, on a free port.")(command)
-    for name, metavar, said in reversed(_LAUNCH):
-        command = _processes(name, said, metavar=metavar)(command)
+    for name, said in reversed(_LAUNCH.items()):
+        command = _processes(name, said)(command)
     return command
 
 
 def _flags(given: dict[str, Any]) -> tuple[str, ...]:
     """torchrun's flags, taken out of what a command was given; none where torchrun is not wanted. One machine needs no fixed
     port."""
-    values = {name: given.pop(name[2:].replace("-", "_")) for name, _, _ in _LAUNCH}
+    names = [name.partition(" ")[0] for name in _LAUNCH]
+    values = {name: given.pop(name[2:].replace("-", "_")) for name in names}
     found = [part for name, value in values.items() if value is not None for part in (name, value)]
     several = values["--nnodes"] not in (None, "1") or values["--master-addr"] or values["--rdzv-endpoint"]
     if given.pop("standalone") or (found and not several and not values["--rdzv-backend"]):
@@ -59,14 +60,12 @@ def _flags(given: dict[str, Any]) -> tuple[str, ...]:
     "--warmup", "Steps before sampling; by default at least 3, until optimizer state is constant.", least=0
 )
 @_what(
-    "--step",
+    "--step FUNCTION",
     "A call of this function is a step: `train_batch`, `Server.answer`. By default an optimizer's step is one.",
-    metavar="FUNCTION",
 )
 @_what(
-    "--unit",
+    "--unit FUNCTION",
     "What outlives a call of this function is growth as well: a trial, a request, an epoch. May be given again.",
-    metavar="FUNCTION",
     multiple=True,
 )
 @_what.amount("--timeout", "End the script at the latest after this time.", above=True)
@@ -76,9 +75,8 @@ def _flags(given: dict[str, Any]) -> tuple[str, ...]:
     "Let epochs that have trained end early, to reach those findings sooner; changes what the script prints then.",
 )
 @_what(
-    "--device",
+    "--device WHERE",
     "Which memory to watch: auto (CUDA where there is one), cuda, cpu.",
-    metavar="WHERE",
     type=click.Choice(["auto", "cuda", "cpu"]),
     default="auto",
 )
@@ -89,9 +87,8 @@ def _flags(given: dict[str, Any]) -> tuple[str, ...]:
 @_findings.rules("--select", "Only these rules: codes or prefixes.")
 @_findings.rules("--ignore", "Not these rules.")
 @_findings(
-    "--confidence",
+    "--confidence LEVEL",
     "low: findings with doubts as well, also where the run does not confirm them.",
-    metavar="LEVEL",
     type=CONFIDENCE,
 )
 @_fixes.flag(
@@ -123,9 +120,7 @@ def _flags(given: dict[str, Any]) -> tuple[str, ...]:
     "write",
     "Write the peaks of this run into the file of --baseline; its other entries stay.",
 )
-@_limits.amount(
-    "--tolerance", "How much more than the baseline is no failure.", metavar="PERCENT", default=TOLERANCE
-)
+@_limits.amount("--tolerance PERCENT", "How much more than the baseline is no failure.", default=TOLERANCE)
 @_limits(
     "--untouched",
     "Bytes that may be alive on the GPU although no forward, backward or optimizer of the watched steps touches them.",
