@@ -29,7 +29,7 @@ from gpulint.lint.engine import Options, Run, run
 from gpulint.lint.results import REPORT_URL, Task
 from gpulint.lint.selection import known_rules
 from gpulint.reports import Report, plural, writer
-from gpulint.reports.layout import colour_wanted, links_wanted, paint
+from gpulint.reports.layout import colour_wanted, links_wanted, paint, printable
 from gpulint.source.discovery import Discovery, discover
 from gpulint.source.files import FileError, decode
 from gpulint.source.program import UNKNOWN_TOP, top_of
@@ -131,8 +131,6 @@ def _started_in(request: Request) -> str:
 
 
 def _show_files(request: Request) -> int:
-    from gpulint.reports.layout import printable
-
     found = discover(request.paths or (os.curdir,), request.resolver, request.force_exclude)
     for target in found.targets:
         click.echo(printable(shown_path(target.path)))

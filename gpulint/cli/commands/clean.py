@@ -9,6 +9,8 @@ import click
 
 from gpulint.cli._errors import Failed, as_error, say
 from gpulint.cli._options import option
+from gpulint.config import shown_path
+from gpulint.lint.cache import forget, users_folder
 
 
 @click.command()
@@ -19,9 +21,6 @@ def command(paths: tuple[str, ...], cache_dir: str | None) -> None:
 
     Exit status: 0 it is gone, 2 it could not be taken away.
     """
-    from gpulint.config import shown_path
-    from gpulint.lint.cache import forget, users_folder
-
     folder = cache_dir or users_folder()
     projects: list[str] = []
     cannot = f"{shown_path(folder)}: cannot be cleaned"

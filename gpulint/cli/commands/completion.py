@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import click
+from click.shell_completion import get_completion_class
+
+from gpulint.cli._dispatch import cli
 
 _WHERE = {
     "bash": 'eval "$(gpulint completion bash)"   in ~/.bashrc',
@@ -15,10 +18,6 @@ _WHERE = {
 @click.argument("shell", type=click.Choice(list(_WHERE)))
 def command(shell: str) -> None:
     """Print the completion script for a shell."""
-    from click.shell_completion import get_completion_class
-
-    from gpulint.cli._dispatch import cli
-
     completer = get_completion_class(shell)
     if completer is None:
         raise click.UsageError(f"click has no completion for {shell}.")

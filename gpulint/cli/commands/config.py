@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from gpulint.cli._options import Configured, option, print_json
+from gpulint.cli._settings import settings_text
 from gpulint.config import json_schema
 
 
@@ -17,6 +18,4 @@ def command(path: str, config: Configured, isolated: bool, schema: bool) -> None
     if schema:
         print_json(json_schema())
     else:
-        from gpulint.cli._settings import settings_text
-
         click.echo(settings_text(path, config.resolver(isolated)), nl=False)

@@ -10,6 +10,7 @@ import click
 
 from gpulint.cli._errors import Failed, as_error, say
 from gpulint.cli._options import Written, option, print_json
+from gpulint.operator import accounting, gpu
 
 
 @click.group(invoke_without_command=True)
@@ -21,8 +22,6 @@ def command(context: click.Context, watch: bool, interval: float, as_json: bool)
     """Show cards, their memory, temperature, and the processes on them with owner and command."""
     if context.invoked_subcommand is not None:
         return None
-    from gpulint.operator import gpu
-
     with as_error(Failed, gpu.NoDriver), gpu.driver() as nvml:
         if watch and not as_json:
             return _watch(nvml, interval)
@@ -39,13 +38,11 @@ def command(context: click.Context, watch: bool, interval: float, as_json: bool)
 def _watch(nvml: Any, interval: float) -> int:
     from rich.live import Live
 
-    from gpulint.operator.gpu import read_cards, table
-
     try:
-        with Live(table(read_cards(nvml)), auto_refresh=False, screen=sys.stdout.isatty()) as live:
+        with Live(gpu.table(gpu.read_cards(nvml)), auto_refresh=False, screen=sys.stdout.isatty()) as live:
             while True:
                 time.sleep(interval)
-                live.update(table(read_cards(nvml)), refresh=True)
+                live.update(gpu.table(gpu.read_cards(nvml)), refresh=True)
     except KeyboardInterrupt:
         return 0
 
@@ -59,8 +56,6 @@ def kill(pids: tuple[int, ...], grace: float, yes: bool) -> int:
 
     There is no way to end all of them: name the ones you mean.
     """
-    from gpulint.operator import gpu
-
     with as_error(Failed, gpu.NoDriver):
         allowed, refused = gpu.candidates(pids, gpu.look(kept=True)[0])
     for pid, reason in refused.items():
@@ -103,10 +98,7 @@ def account(pid: int, as_json: bool, measure_context: bool, timeout: float) -> i
     The process answers itself if it runs under `gpulint run`, or if it and this command run on Python 3.14 or newer; of
     others the driver's figures are shown. In a script, `print(gpulint.memory.account())` says the same.
     """
-    from gpulint.operator import accounting
-    from gpulint.operator.gpu import NoDriver
-
-    with as_error(Failed, accounting.NoProcess, NoDriver):
+    with as_error(Failed, accounting.NoProcess, gpu.NoDriver):
         told = accounting.told(pid, timeout, measure_context)
     if as_json:
         print_json(told.to_json())
@@ -130,10 +122,7 @@ def snapshot(pid: int, file: str, seconds: float, timeout: float) -> int:
 
     Exit status: 0, or 2 where no snapshot was written.
     """
-    from gpulint.operator import accounting
-    from gpulint.operator.gpu import NoDriver
-
-    with as_error(Failed, accounting.NoProcess, NoDriver, accounting.NoAnswer, ValueError):
+    with as_error(Failed, accounting.NoProcess, gpu.NoDriver, accounting.NoAnswer, ValueError):
         print(accounting.snapshot(pid, file, seconds, timeout))
     return 0
 
@@ -141,7 +130,5 @@ def snapshot(pid: int, file: str, seconds: float, timeout: float) -> int:
 @command.command("clear", short_help="Why one process cannot empty another's cache.")
 def clear() -> int:
     """Say why one process cannot empty another's cache, and what can be done."""
-    from gpulint.operator.gpu import CLEAR
-
-    print(CLEAR)
+    print(gpu.CLEAR)
     return 0

@@ -12,7 +12,12 @@ from gpulint.cli._errors import Failed, as_error, say
 from gpulint.cli._options import on_terminal, option, print_json
 from gpulint.config import ConfigError, ConfigResolver
 from gpulint.findings import Finding
+from gpulint.lint.engine import Options, run
+from gpulint.operator.oom_log import open_log, read_log
 from gpulint.reports import place, plural, shown_path
+from gpulint.reports.oom import document
+from gpulint.reports.terminal import write
+from gpulint.source.discovery import discover
 
 _MOST_FILES = 20
 _MOST_SHOWN = 20
@@ -31,8 +36,6 @@ def command(log: str, as_json: bool, all_of_them: bool, no_lint: bool, colour: s
     name are checked where they are at hand. Exit status: 0 when there is no such message, 1 when there is one, 2 when
     the log cannot be read.
     """
-    from gpulint.operator.oom_log import open_log, read_log
-
     if log == "-" and sys.stdin is not None and sys.stdin.isatty():
         say("reading the log from the terminal; end it with Ctrl-D")
     with as_error(Failed, OSError, of=log), open_log(log) as file:
@@ -42,9 +45,6 @@ def command(log: str, as_json: bool, all_of_them: bool, no_lint: bool, colour: s
     if as_json:
         print_json({**report.to_json(), "findings": [finding.to_json() for finding in findings]})
     else:
-        from gpulint.reports.oom import document
-        from gpulint.reports.terminal import write
-
         found = list(_lines_of(findings, frames)) if findings else []
         write(document(report, found, all_of_them), sys.stdout, *on_terminal(colour))
     return 1 if report.occurrences or report.unread else 0
@@ -55,9 +55,6 @@ def _findings_in(files: Iterable[str]) -> list[Finding]:
     here = [file for file in files if os.path.isfile(file)][:_MOST_FILES]
     if not here:
         return []
-    from gpulint.lint.engine import Options, run
-    from gpulint.source.discovery import discover
-
     try:
         checked = run(discover(here, ConfigResolver()), Options(jobs=1, cache=False))
     except ConfigError:
