@@ -6,30 +6,32 @@ Each codemod is a function from a module to changes of its nodes, as the rules' 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+import libcst as cst
 
 from gpulint.atomic import write_atomic
+from gpulint.codemods import loops
+from gpulint.codemods.alloc_conf import alloc_conf
+from gpulint.codemods.kit import KIT, kit_name
 from gpulint.config import ConfigResolver
-from gpulint.rule import AddImport, Change, Repair
+from gpulint.fix.fixing import render
+from gpulint.rule import AddImport, Repair
 from gpulint.source.discovery import discover
 from gpulint.source.edits import rewritten, unified_diff
 from gpulint.source.files import FileError, read_source
+from gpulint.source.positions import Spans
 from gpulint.source.syntax import flaw
 
-if TYPE_CHECKING:
-    import libcst as cst
-
-# The module of each, in which it is a function of its name; libcst is imported with them.
-_MODULES: Final = {
-    "monitor": "loops",
-    "oom-guard": "loops",
-    "phase-cleanup": "loops",
-    "alloc-conf": "alloc_conf",
+_CODEMODS: Final = {
+    "monitor": loops.monitor,
+    "oom-guard": loops.oom_guard,
+    "phase-cleanup": loops.phase_cleanup,
+    "alloc-conf": alloc_conf,
 }
-NAMES: Final = tuple(_MODULES)
+NAMES: Final = tuple(_CODEMODS)
 INSTALL: Final = (
     "functions of other files are not followed. "
     '`memory.Monitor.install("memory.jsonl", every=100)` before the training finds the steps by itself'
@@ -43,17 +45,13 @@ def transform(name: str, text: str) -> str:
     Raises ValueError for an unknown name, libcst.ParserSyntaxError where the text is not Python, RecursionError where it is
     nested so deeply that libcst's native parser would overflow the stack and take the process with it.
     """
-    import libcst as cst
-
-    from gpulint.codemods.kit import KIT, kit_name
-    from gpulint.fix.fixing import render
-    from gpulint.source.positions import Spans
-
+    if name not in NAMES:
+        raise ValueError(f"there is no codemod {name!r}; there are {', '.join(NAMES)}")
     wrong = flaw(text)
     if wrong is not None and wrong.too_deep:
         raise RecursionError(f"line {wrong.line}: {wrong.message}")
     module = cst.parse_module(text)
-    changes = list(_codemod(name)(module))
+    changes = list(_CODEMODS[name](module))
     if not changes:
         return text
     called, imported = kit_name(module)
@@ -63,23 +61,9 @@ def transform(name: str, text: str) -> str:
     return rewritten(text, fix.edits) if fix is not None else text
 
 
-def _codemod(name: str) -> Callable[[cst.Module], Iterator[Change]]:
-    if name not in NAMES:
-        raise ValueError(f"there is no codemod {name!r}; there are {', '.join(NAMES)}")
-    module = import_module(f"{__name__}.{_MODULES[name]}")
-    found: Callable[[cst.Module], Iterator[Change]] = getattr(module, name.replace("-", "_"))
-    return found
-
-
 def left_out(name: str, text: str) -> str:
     """What codemod `name` has not done in a text that it left alone, and what to do instead; "" where nothing is missing."""
-    if name != "monitor":
-        return ""
-    import libcst as cst
-
-    from gpulint.codemods.loops import steps_elsewhere
-
-    return _ELSEWHERE if steps_elsewhere(cst.parse_module(text)) else ""
+    return _ELSEWHERE if name == "monitor" and loops.steps_elsewhere(cst.parse_module(text)) else ""
 
 
 # -- files: found as the linter finds them, written atomically ---------------------------------------------------
@@ -98,8 +82,6 @@ class Outcome:
 
 def change_files(name: str, paths: Sequence[str], diff: bool) -> Outcome:
     """Apply codemod `name` to the Python files behind `paths`; with `diff` nothing is written."""
-    import libcst as cst
-
     outcome = Outcome()
     found = discover(paths, ConfigResolver())
     told = (problem for problem in found.problems if problem.named or not problem.harmless)
