@@ -11,12 +11,4 @@ fragmentation (it has none: it maps physical pages).
 from gpulint.allocator.model import Allocator, OutOfMemory, Piece
 from gpulint.allocator.settings import LARGE_SEGMENT, MIB, Settings, parse_settings
 
-__all__ = [
-    "LARGE_SEGMENT",
-    "MIB",
-    "Allocator",
-    "OutOfMemory",
-    "Piece",
-    "Settings",
-    "parse_settings",
-]
+__all__ = ["LARGE_SEGMENT", "MIB", "Allocator", "OutOfMemory", "Piece", "Settings", "parse_settings"]

@@ -18,6 +18,8 @@ from gpulint.forecasting.recording import Recording
 from gpulint.forecasting.replaying import replay
 from gpulint.forecasting.result import Batch, Change, Forecast, Search
 
+Say = Callable[[str], None]  # is told what is run
+
 EXPANDABLE: Final = "expandable_segments:True"
 RUN_AGAIN: Final = {
     "checkpointing": "checkpoint the repeated blocks (torch.utils.checkpoint)",
@@ -28,7 +30,7 @@ RUN_AGAIN: Final = {
 }
 
 
-def tried(run: Recorded, forecast: Forecast, say: Callable[[str], None]) -> list[Change]:
+def tried(run: Recorded, forecast: Forecast, say: Say) -> list[Change]:
     """Every change, that which saves the most first."""
     found = [*_replayed(run.recording, forecast.settings), *_run_again(run, forecast, say)]
     return sorted(found, key=lambda one: (bool(one.problem), one.reserved + one.allocated))
@@ -74,7 +76,7 @@ def without_leftovers(recording: Recording) -> Recording:
     return replace(recording, events=events, marks=[])
 
 
-def _run_again(run: Recorded, forecast: Forecast, say: Callable[[str], None]) -> Iterator[Change]:
+def _run_again(run: Recorded, forecast: Forecast, say: Say) -> Iterator[Change]:
     for name, text in RUN_AGAIN.items():
         if name == "no_grad" and not forecast.evaluated:
             continue
@@ -124,9 +126,7 @@ def given_batch(program: Program, option: str) -> int:
     return int(value)
 
 
-def search(
-    program: Program, card: Card, option: str, settings: str | None, say: Callable[[str], None]
-) -> Search:
+def search(program: Program, card: Card, option: str, settings: str | None, say: Say) -> Search:
     """Bisect between what fits and what does not, starting from what the two sizes tried first let expect. A size of which it is
     open does not count as one that fits; one does whose steps fit, though not all was reached. Raises ForecastError."""
     tried: dict[int, Batch] = {}
@@ -205,12 +205,7 @@ def forecast(
 
 
 def forecast_with(
-    program: Program,
-    card: Card,
-    alloc_conf: str | None,
-    find_batch: str | None,
-    try_changes: bool,
-    say: Callable[[str], None],
+    program: Program, card: Card, alloc_conf: str | None, find_batch: str | None, try_changes: bool, say: Say
 ) -> Forecast:
     """The forecast of a program, with the search for its batch and the changes to it that are asked for; `say` is told what is
     run. Raises ForecastError, and ValueError for settings that make no sense."""

@@ -14,6 +14,7 @@ from gpulint.forecasting.replaying import Replay, Steps, replay
 from gpulint.forecasting.result import Figure, Fits, Forecast, Said
 from gpulint.units import format_bytes
 
+Shares = tuple[float, float]  # below and above
 # Shares below and above the forecast: above the errors on the workloads of benchmarks/forecast.py at 6e820c54, not those of their first reading.
 ALLOCATED: Final = (0.03, 0.03)
 RESERVED: Final = (0.15, 0.06)
@@ -80,14 +81,12 @@ def figures(
     )
 
 
-def _around(
-    least: int, most: int, shares: tuple[float, float], extra: tuple[float, float]
-) -> tuple[int, int]:
+def _around(least: int, most: int, shares: Shares, extra: Shares) -> tuple[int, int]:
     """The interval from as much below one figure as it may be lower to as much above another as it may be higher."""
     return max(0, round(least * (1 - (shares[0] + extra[0])))), round(most * (1 + (shares[1] + extra[1])))
 
 
-def _extra(card: Card, torch: str, doubts: list[Said], training: Steps) -> tuple[tuple[float, float], str]:
+def _extra(card: Card, torch: str, doubts: list[Said], training: Steps) -> tuple[Shares, str]:
     """What is added to the measured shares, and for what."""
     low = high = 0.0
     why: list[str] = []

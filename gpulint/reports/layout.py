@@ -15,6 +15,8 @@ from typing import Final, TextIO
 
 Span = tuple[str, str]  # text, name of a style below or ""
 Line = list[Span]
+Columns = int | None  # of a terminal; None in a pipe, where nothing is wrapped
+Facts = Sequence[tuple[str, str]]  # what they are called, and say
 
 TAB: Final = 4
 LONGEST: Final = 160  # columns of a source line shown, around the span, where there is no terminal
@@ -86,12 +88,7 @@ def quoted(message: str, style: str = "") -> Line:
 
 
 def hanging(
-    lead: Line,
-    said: str,
-    columns: int | None,
-    indent: int | None = None,
-    style: str = "",
-    whole: bool = False,
+    lead: Line, said: str, columns: Columns, indent: int | None = None, style: str = "", whole: bool = False
 ) -> Iterator[Line]:
     """Text behind `lead`, broken at words where `columns` are the terminal's; its further lines stand below its first, or are indented
     as told. A word that is longer than a line is broken unless words stay `whole`."""
@@ -138,13 +135,11 @@ def _visible(letter: str) -> str:
 
 def width(text: str) -> int:
     """The columns that printable `text` takes on a terminal."""
-    return len(text) if text.isascii() else sum(map(_letter_width, text))
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
 
-
-def _letter_width(letter: str) -> int:
-    if unicodedata.combining(letter) or unicodedata.category(letter) in ("Mn", "Me", "Cf"):
-        return 0
-    return 2 if unicodedata.east_asian_width(letter) in ("W", "F") else 1
+    return cell_len(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,13 +159,7 @@ class Excerpt:
 
 
 def described(
-    lead: Line,
-    said: str,
-    excerpt: Excerpt | None,
-    style: str,
-    facts: Sequence[tuple[str, str]],
-    columns: int | None,
-    times: int = 1,
+    lead: Line, said: str, excerpt: Excerpt | None, style: str, facts: Facts, columns: Columns, times: int = 1
 ) -> list[Line]:
     """A message behind `lead`, and how many times it is said, the part of the source that it is about, and a note for each fact."""
     message = said + (f"{_NO_BREAK}×{_NO_BREAK}{times}" if times > 1 else "")
@@ -186,7 +175,7 @@ def described(
     return lines + [line for fact in facts for line in note(*fact, margin, columns, widest)]
 
 
-def _excerpt_lines(shown: Excerpt, margin: int, columns: int | None, style: str) -> list[Line]:
+def _excerpt_lines(shown: Excerpt, margin: int, columns: Columns, style: str) -> list[Line]:
     """The lines of the span, each with its part underlined."""
     source = shown.source
     if not 1 <= shown.line <= len(source) or not any(source):
@@ -205,7 +194,7 @@ def _excerpt_lines(shown: Excerpt, margin: int, columns: int | None, style: str)
     return lines
 
 
-def room(columns: int | None, taken: int) -> int:
+def room(columns: Columns, taken: int) -> int:
     """The columns that a line of source may take beside what stands before it."""
     return max(columns - taken, SHORTEST) if columns else LONGEST
 
@@ -246,7 +235,7 @@ def cut(text: str, room: int) -> str:
     return cut + "…"
 
 
-def note(label: str, text: str, margin: int, columns: int | None, widest: int = 0) -> Iterator[Line]:
+def note(label: str, text: str, margin: int, columns: Columns, widest: int = 0) -> Iterator[Line]:
     """`= reason: …`, its further lines below its first; `widest` is the longest label of its like, with its colon. Without a label it goes
     on with what the note before says."""
     widest = max(widest, len("reason:"))

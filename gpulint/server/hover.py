@@ -27,9 +27,12 @@ _BUILT_IN_TEXT: Final = {
 }
 
 
+Told = tuple[str, types.Range]  # Markdown, and what it is about
+
+
 def hover(
     document: Document, checked: Checked, claims: Iterable[Explained], place: types.Position
-) -> tuple[str, types.Range] | None:
+) -> Told | None:
     """Markdown and what it is about; None where there is nothing to say."""
     in_comment = _in_comment(document, checked.rules, place)
     if in_comment is not None:
@@ -133,9 +136,7 @@ def documentation(code: str, rules: Sequence[type[Rule]]) -> str:
     return "\n".join(f"- {rule.code} {rule.name}: {page(rule).summary}" for rule in covered)
 
 
-def _in_comment(
-    document: Document, rules: Sequence[type[Rule]], place: types.Position
-) -> tuple[str, types.Range] | None:
+def _in_comment(document: Document, rules: Sequence[type[Rule]], place: types.Position) -> Told | None:
     line = document.text.line(place.line)
     if "#" not in line:
         return None

@@ -4,13 +4,13 @@ allocated."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from gpulint.snapshot.recording import BEFORE, SETTINGS, UNKNOWN, Block, Line, Lines, Recording, Segment
 from gpulint.snapshot.usage import Usage, usage_of
-from gpulint.snapshot.whatif import WhatIf, what_if
+from gpulint.snapshot.whatif import Told, WhatIf, what_if
 
 PINNED: Final = 0.5  # the part of a segment that has to be free for its blocks to count as pinning it
 LEAST: Final = 1 << 20  # bytes
@@ -211,9 +211,7 @@ class Difference:
     devices: tuple[Growth, ...]
 
 
-def summary_of(
-    recording: Recording, path: str, asked: Asked, told: Callable[[str], None] = lambda _: None
-) -> Summary:
+def summary_of(recording: Recording, path: str, asked: Asked, told: Told = lambda _: None) -> Summary:
     """Look at every device, or the one that is asked for. Raises ValueError where the snapshot has nothing of it."""
     lines = Lines(recording, asked.depth)
     devices: Sequence[int] = recording.devices()
@@ -230,9 +228,7 @@ def summary_of(
     )
 
 
-def _device(
-    recording: Recording, device: int, lines: Lines, asked: Asked, told: Callable[[str], None]
-) -> DeviceSummary:
+def _device(recording: Recording, device: int, lines: Lines, asked: Asked, told: Told) -> DeviceSummary:
     usage = usage_of(recording, device, lines)
     fragmentation = fragmentation_of(recording, device, lines)
     tried, untried = None, ""

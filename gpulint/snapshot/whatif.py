@@ -23,6 +23,8 @@ from gpulint.snapshot.recording import MOST_OF_A_CARD, RESERVES, Action, Lines, 
 from gpulint.snapshot.usage import Usage, blocks_at_start, usage_of
 from gpulint.units import format_bytes
 
+Told = Callable[[str], None]  # hears what comes next
+
 _TAKING = (Action.SEGMENT_ALLOC, Action.SEGMENT_MAP, Action.OOM)
 
 
@@ -123,7 +125,7 @@ def what_if(
     device: int,
     settings: Sequence[str],
     capacity: int | None = None,
-    told: Callable[[str], None] = lambda _: None,
+    told: Told = lambda _: None,
 ) -> WhatIf:
     """Play the trace of a device under each of the settings. `told` hears which one comes. Raises ValueError for settings that
     are not of torch's form, and where there is no trace."""

@@ -7,21 +7,18 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import pytest
 import torch
 
 from gpulint.runtime.child.harness import Watch
 from gpulint.runtime.probes.frames import Frames
+from gpulint.runtime.record.result import Drift, RankResult
 from gpulint.testing.asking import FEWEST, LIMITS, Limits, size_of
 from gpulint.testing.devices import place_of
+from gpulint.testing.peaks import Meter
 from gpulint.units import format_bytes, plural
-
-if TYPE_CHECKING:
-    from gpulint.runtime.record.result import Drift, RankResult
-    from gpulint.testing.peaks import Meter
-
 
 _MOST_WARMUP = 12  # calls that warm-up may take when a test is repeated
 

@@ -28,11 +28,7 @@ Execute = Callable[[Run, str], RunResult]
 
 
 def try_fixes(
-    what: Run,
-    fixes: Sequence[TrialFix],
-    execute: Execute,
-    max_runs: int = MAX_RUNS,
-    max_drift: int = 0,
+    what: Run, fixes: Sequence[TrialFix], execute: Execute, max_runs: int = MAX_RUNS, max_drift: int = 0
 ) -> Trial:
     """Try the fixes on the program and sort them out; with none, run it once for what `verify` finds. Nothing is written.
 
@@ -74,9 +70,7 @@ class _Trying:
         again = self._run(self.what, (), "as it is, once more")
         if again.end.reason not in ENDED_WELL:
             return self._trial(
-                first,
-                again=again,
-                failure=f"the second run of the unchanged script: {again.end.message}",
+                first, again=again, failure=f"the second run of the unchanged script: {again.end.message}"
             )
         self.baseline = Baseline(first, again)
         sorting = self._sort(wanted)

@@ -32,20 +32,13 @@ def pretend(torch: Any) -> None:
     end with `os._exit`, since C++ calls into Python from here on, also while the interpreter is taken down."""
     try:
         folder = Path(torch.__path__[0], "lib")
-        _register_guard(torch, ctypes.CDLL(str(_library(folder, "c10"))))
-        _answer_yes(torch, ctypes.CDLL(str(_library(folder, "torch_cpu"))))
+        _register_guard(torch, ctypes.CDLL(str(folder / "libc10.so")))
+        _answer_yes(torch, ctypes.CDLL(str(folder / "libtorch_cpu.so")))
     except (OSError, ValueError, AttributeError) as error:
         raise CannotPretend(
             f"torch {torch.__version__} on {sys.platform} cannot be run with a faked GPU ({error}); "
             "forecasts were tried with torch 2.13 on Linux"
         ) from error
-
-
-def _library(folder: Path, name: str) -> Path:
-    for file in (folder / f"lib{name}.so", folder / f"lib{name}.dylib"):
-        if file.exists():
-            return file
-    raise OSError(f"there is no lib{name} in {folder}")
 
 
 def _register_guard(torch: Any, c10: ctypes.CDLL) -> None:

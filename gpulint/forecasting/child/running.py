@@ -13,6 +13,7 @@ import traceback
 from typing import TYPE_CHECKING, Any
 
 from gpulint.forecasting.cards import Card
+from gpulint.forecasting.child import guard
 from gpulint.forecasting.phases import shown
 from gpulint.forecasting.recording import CHANNEL, OPTIONS, Doubt, Recording
 from gpulint.runtime.child import running
@@ -89,8 +90,6 @@ def main(target: str, arguments: list[str]) -> None:
     except ImportError as error:
         report.end(NO_TORCH, str(error))
         return
-    from gpulint.forecasting.child import guard
-
     try:
         _run(torch, options, target, report)
     except guard.CannotPretend as error:
@@ -110,7 +109,7 @@ def pretended(torch: Any, card: Card, home: str, deciding: tuple[float, int]) ->
     """Give this process a card that is not there: its tape, to be entered, with `Moving`, where the program runs. Raises
     guard.CannotPretend."""
     from gpulint.forecasting import emulating
-    from gpulint.forecasting.child import adapting, face, guard
+    from gpulint.forecasting.child import adapting, face
     from gpulint.forecasting.child.tape import Tape
 
     guard.pretend(torch)

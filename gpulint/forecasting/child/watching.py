@@ -4,6 +4,7 @@ which of the phases that its text shows have run, and which are still to come fr
 from __future__ import annotations
 
 import ast
+import functools
 import operator
 import os
 import sys
@@ -227,7 +228,7 @@ class Reaching:
         self._scopes: dict[str, list[Scope]] = {}
         for scope in outline.scopes:
             self._scopes.setdefault(os.path.realpath(scope.file), []).append(scope)
-        self._real: dict[str, str] = {}
+        self._real = functools.cache(os.path.realpath)
         self._cut: set[int] = set()
         places = [(one.file, one.line) for one in outline.phases]
         self.counter = LineCounter(join_lines(places), lambda _: None, measuring=False)
@@ -275,10 +276,7 @@ class Reaching:
     def _own(self, frame: FrameType | None) -> Iterator[tuple[FrameType, Scope]]:
         """The frames of the program's own files, the innermost first, each with its scope."""
         while frame is not None:
-            name = frame.f_code.co_filename
-            if name not in self._real:
-                self._real[name] = os.path.realpath(name)
-            scopes = self._scopes.get(self._real[name], ())
+            scopes = self._scopes.get(self._real(frame.f_code.co_filename), ())
             around = [one for one in scopes if one.first <= frame.f_lineno <= one.last]
             if around:
                 scope = max(around, key=lambda one: one.first)

@@ -146,7 +146,4 @@ HOOKS: Final = {
 
 def patches() -> list[tuple[Any, str, Callable[..., Any]]]:
     new = replacement(F.scaled_dot_product_attention)
-    return [
-        (F, "scaled_dot_product_attention", new),
-        (torch._C._nn, "scaled_dot_product_attention", new),
-    ]
+    return [(F, "scaled_dot_product_attention", new), (torch._C._nn, "scaled_dot_product_attention", new)]

@@ -95,15 +95,17 @@ def _grouped(findings: list[Finding]) -> list[list[Finding]]:
     return list(groups.values())
 
 
+Cells = Callable[[int | None], list[str]]  # gives the lines of a cell, or of the file
+
+
 def finding_lines(
     finding: Finding,
-    cells: Callable[[int | None], list[str]],
+    cells: Cells,
     columns: int | None = None,
     others: Sequence[Finding] = (),
     links: bool = False,
 ) -> list[Line]:
-    """One finding. `cells` gives the lines of a cell, or of the file; `columns` are the terminal's, None for no wrapping; `others` say
-    the same of other places."""
+    """One finding; `others` say the same of other places."""
     style, word = finding.severity.value, finding.severity.word
     lead: Line = [(printable(shown_path(finding.filename)), "path"), (f":{place(finding)}: ", "faint")]
     if links:
@@ -137,9 +139,7 @@ def _facts(finding: Finding) -> Iterator[tuple[str, str]]:
         yield "fix", f"{finding.fix.message} ({'unsafe: read it first' if how == 'unsafe' else how})"
 
 
-def _preview(
-    fix: Fix, cells: Callable[[int | None], list[str]], margin: int, columns: int | None
-) -> list[Line]:
+def _preview(fix: Fix, cells: Cells, margin: int, columns: int | None) -> list[Line]:
     """The lines that a fix takes out and puts in; nothing where they are many."""
     changed: list[tuple[str, str]] = []
     for cell in dict.fromkeys(edit.cell for edit in fix.edits):

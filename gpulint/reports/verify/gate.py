@@ -87,13 +87,11 @@ def _limit_name(check: Check) -> str:
 
 
 def _exceeded(check: Check, sources: Sources) -> Card:
-    badge, first = f"exceeded {_limit_name(check)}", check.lines[0] if check.lines else None
-    if first is None or not first.file:
-        return Card(badge, "bad", "", check.text, tuple(_line_facts(check)))
-    source = whole_line(sources, first.path, first.line)
-    return Card(
-        badge, "bad", f"{first.file}:{first.line}", check.text, tuple(_line_facts(check)), excerpt=source
-    )
+    badge, facts, place, source = f"exceeded {_limit_name(check)}", tuple(_line_facts(check)), "", None
+    if check.lines and check.lines[0].file:
+        first = check.lines[0]
+        place, source = f"{first.file}:{first.line}", whole_line(sources, first.path, first.line)
+    return Card(badge, "bad", place, check.text, facts, excerpt=source)
 
 
 def _line_facts(check: Check) -> Iterator[tuple[str, str]]:
