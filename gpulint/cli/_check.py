@@ -45,9 +45,8 @@ def perform(request: Request) -> int:
     if request.show_settings:
         from gpulint.cli._settings import settings_text
 
-        click.echo(
-            settings_text(request.paths[0] if request.paths else os.curdir, request.resolver), nl=False
-        )
+        path = request.paths[0] if request.paths else os.curdir
+        click.echo(settings_text(path, request.resolver), nl=False)
         return 0
     if request.show_files:
         return _show_files(request)
@@ -152,7 +151,7 @@ def _check_files(request: Request, found: Discovery) -> Outcome:
     if not found.targets and not found.problems and not request.quiet:
         say("no Python files or notebooks found under the given paths")
     options = Options(
-        request.mode, bool(request.unsafe_fixes), request.jobs, not request.no_cache, request.cache_dir
+        request.mode, request.unsafe_fixes, request.jobs, not request.no_cache, request.cache_dir
     )
     with progress(request) as following:
         done = run(found, options, following)
@@ -172,7 +171,7 @@ def _check_stdin(request: Request, resolver: ConfigResolver) -> Outcome:
     raw = sys.stdin.buffer.read()
     top = top_of([path]) if request.stdin_filename else UNKNOWN_TOP
     checker = Checker(
-        (config,), "diff" if request.mode == "fix" else request.mode, bool(request.unsafe_fixes), False, top
+        (config,), "diff" if request.mode == "fix" else request.mode, request.unsafe_fixes, False, top
     )
     passes = checker.passes_gate(raw, path, 0)
     result = checker.check_bytes(raw, Task(path, 0, len(raw), passes))
@@ -305,10 +304,10 @@ def write(request: Request, outcome: Outcome) -> None:
             done.doubtful,
             outcome.rules,
             Sources(outcome.texts),
-            unsafe=bool(request.unsafe_fixes),
+            unsafe=request.unsafe_fixes,
             quiet=request.quiet,
-            fix_only=bool(request.fix_only),
-            show_fixes=bool(request.show_fixes),
+            fix_only=request.fix_only,
+            show_fixes=request.show_fixes,
             everything=request.verbose,
             links=links_wanted(out),
             colour=request.output_file is None and colour_wanted(out, request.colour),
@@ -387,9 +386,8 @@ def explain(found: Discovery, done: Run, seconds: float) -> None:
         if trace:
             print(trace, file=sys.stderr)
     rules: Counter[str] = sum((Counter(one) for one in done.took.values()), Counter())
-    for path, _ in Counter({path: sum(one.values()) for path, one in done.took.items()}).most_common(
-        _SLOWEST
-    ):
+    by_file = Counter({path: sum(one.values()) for path, one in done.took.items()})
+    for path, _ in by_file.most_common(_SLOWEST):
         say(f"slowest {shown_path(path)}: {_milliseconds(done.took[path])}")
     if rules:
         say(f"slowest rules: {_milliseconds(rules)}; the first to ask a question pays for it")

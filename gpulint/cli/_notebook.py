@@ -122,9 +122,8 @@ class CellScript:
         for row in range(2, self.text.count("\n") + 1):
             starts.setdefault(self.places.cell(row)[0], row)
         told = ", ".join(f"cell {cell} from line {row + 1}" for cell, row in list(starts.items())[:40])
-        left_out = (
-            f"; {len(self.module.flaws)} cells that do not parse are left out" if self.module.flaws else ""
-        )
+        flaws = len(self.module.flaws)
+        left_out = f"; {flaws} cells that do not parse are left out" if flaws else ""
         name = shown_path(self.source.path)
         return f"{name} runs as the script of its cells, without magics and shell lines: {told}{left_out}"
 

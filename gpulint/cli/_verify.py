@@ -212,13 +212,8 @@ def _writing(request: Request) -> str:
     device = ["--device", "cpu"] if request.run.device == "cpu" else []
     module = ["-m"] if request.run.module else []
     target = shown_path(request.place.removesuffix(".py")) if request.place else request.run.target
-    return shlex.join(
-        [
-            *("gpulint", "verify", "--baseline", request.limits.baseline, "--write-baseline"),
-            *(device + list(request.run.launch) + module),
-            *(target, *request.run.arguments),
-        ]
-    )
+    options = ["--baseline", request.limits.baseline, "--write-baseline", *device, *request.run.launch]
+    return shlex.join(["gpulint", "verify", *options, *module, target, *request.run.arguments])
 
 
 # -- fixes ---------------------------------------------------------------------------------------------------

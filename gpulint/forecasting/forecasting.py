@@ -40,11 +40,7 @@ _WORDS: Final = {
 DECIDED: Final = ("mask", "unique", "number", "repeats", "bincount")  # other answers to these can be tried
 UNREACHED: Final = "unreached"  # of a phase that the program's text shows
 MOST_UNREACHED: Final = 5
-WIDENING: Final = {
-    "compile": (0.30, 0.15),
-    "repeats": (0.0, 0.10),
-    "bincount": (0.0, 0.02),
-}
+WIDENING: Final = {"compile": (0.30, 0.15), "repeats": (0.0, 0.10), "bincount": (0.0, 0.02)}
 
 
 def figures(
@@ -239,10 +235,8 @@ def doubts_of(recording: Recording, training: Steps) -> list[Said]:
     if recording.end == "time" and seen < 3:
         add(UNREACHED, "what comes after the steps that were seen is not known")
     if facts.get("cut_epochs"):
-        what = (
-            "epochs were ended early, once their batches took the same; a batch that is larger was not seen"
-        )
-        add("cut", what)
+        what = "epochs were ended early, once their batches took the same"
+        add("cut", f"{what}; a batch that is larger was not seen")
     if training.growth:
         each, ends = format_bytes(training.growth), len(training.ends)
         add("grows", f"each step leaves {each} behind, so the figures hold for {ends} steps and not for more")

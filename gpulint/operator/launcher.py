@@ -22,11 +22,7 @@ from typing import Final
 from gpulint.memory import alloc_conf
 from gpulint.operator import agent
 
-PASSED_ON: Final = tuple(
-    getattr(signal, name)
-    for name in ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGALRM")
-    if hasattr(signal, name)
-)
+PASSED_ON: Final = tuple(signal.Signals[f"SIG{name}"] for name in "TERM INT HUP QUIT USR1 USR2 ALRM".split())
 _PR_SET_PDEATHSIG: Final = 1
 _SENT_BY_A_PROCESS: Final = 0  # si_code SI_USER and below; above it the kernel speaks, for the terminal
 # The number of a signal, and when it came (seconds of the monotonic clock)
@@ -342,14 +338,13 @@ def _note(writing: int, reading: int) -> None:
 def _wait_with_handlers(child: subprocess.Popen[bytes]) -> int:
     """Where signals cannot be taken with their origin (macOS): pass on all but those of the terminal."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
-    before = {}
-    for number in PASSED_ON:
-        at_terminal = (
-            number in (signal.SIGINT, signal.SIGQUIT) and sys.stdin is not None and sys.stdin.isatty()
-        )
-        before[number] = signal.signal(
-            number, signal.SIG_IGN if at_terminal else lambda got, _: child.send_signal(got)
-        )
+    at_terminal = sys.stdin is not None and sys.stdin.isatty()
+    ignored = (signal.SIGINT, signal.SIGQUIT) if at_terminal else ()
+
+    def pass_on(got: int, _: object) -> None:
+        child.send_signal(got)
+
+    before = {n: signal.signal(n, signal.SIG_IGN if n in ignored else pass_on) for n in PASSED_ON}
     try:
         return child.wait()
     finally:

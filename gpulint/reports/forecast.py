@@ -10,8 +10,8 @@ from gpulint.config import shown_path
 from gpulint.forecasting.forecasting import UNREACHED
 from gpulint.forecasting.replaying import Moment
 from gpulint.forecasting.result import Change, Figure, Forecast, Search
-from gpulint.reports import document as doc
 from gpulint.reports import plural
+from gpulint.reports.document import Cell, Chart, Document, Facts, Plot, Say, Series, Table, remark, section
 from gpulint.units import format_bytes
 from gpulint.version import __version__
 
@@ -40,7 +40,7 @@ def as_json(forecast: Forecast) -> dict[str, Any]:
     return {"version": __version__, **forecast.to_json()}
 
 
-def document(forecast: Forecast) -> doc.Document:
+def document(forecast: Forecast) -> Document:
     """The whole report."""
     whole = forecast.allocated.value
     figures = {
@@ -48,51 +48,44 @@ def document(forecast: Forecast) -> doc.Document:
         "peak reserved": forecast.reserved,
         "process total": forecast.process,
     }
-    kinds = doc.Table(("Kind", "Size"), [*forecast.kinds.items()], whole=whole)
+    kinds = Table(("Kind", "Size"), [*forecast.kinds.items()], whole=whole)
     lines = [
-        (doc.Cell(place(file, line), "mono"), size, ", ".join(kinds))
-        for file, line, size, kinds in forecast.lines
+        (Cell(place(file, line), "mono"), size, ", ".join(made)) for file, line, size, made in forecast.lines
     ]
     modules = [
-        (doc.Cell(name, "mono"), size, f"of {number} alike" if number > 1 else "")
+        (Cell(name, "mono"), size, f"of {number} alike" if number > 1 else "")
         for name, size, number in forecast.modules
     ]
     changes = [(one.text, _change(one, forecast)) for one in forecast.changes]
     doubts = [
-        (doc.Cell(place(one.file, one.line) if one.file else "", "mono"), one.text) for one in forecast.doubts
+        (Cell(place(one.file, one.line) if one.file else "", "mono"), one.text) for one in forecast.doubts
     ]
-    return doc.Document(
+    return Document(
         f"gpulint forecast: {forecast.target}",
         " ".join([shown_path(forecast.target), *forecast.arguments]),
         where(forecast),
         _VERDICTS[forecast.fits],
         verdict(forecast),
         (
-            doc.section(
-                "What the figures rest on", doc.Facts(tuple((n, one.rests_on) for n, one in figures.items()))
+            section(
+                "What the figures rest on", Facts(tuple((n, one.rests_on) for n, one in figures.items()))
             ),
-            doc.section("Memory over the run", _memory(forecast)),
-            doc.section("What makes the peak", doc.Say(f"It is reached {moment(forecast.peak_at)}."), kinds),
-            doc.section(
-                "The peak by line", doc.Table(("Line", "Size", "Kinds"), lines, _MOST, "other line", whole)
+            section("Memory over the run", _memory(forecast)),
+            section("What makes the peak", Say(f"It is reached {moment(forecast.peak_at)}."), kinds),
+            section("The peak by line", Table(("Line", "Size", "Kinds"), lines, _MOST, "other line", whole)),
+            section(
+                "The peak by module", Table(("Module", "Size", ""), modules, _MOST, "other module", whole)
             ),
-            doc.section(
-                "The peak by module", doc.Table(("Module", "Size", ""), modules, _MOST, "other module", whole)
-            ),
-            doc.section(
-                "The largest batch", _search(forecast.search) if forecast.search is not None else None
-            ),
-            doc.section(
-                "What changes would make of it", doc.Table(("Change", "Forecast by itself"), changes)
-            ),
-            doc.section("Doubts", doc.Table(("Line", "What is not known"), doubts)),
-            doc.section("How it was run", doc.Facts(tuple(_run(forecast))), folded=True),
+            section("The largest batch", _search(forecast.search) if forecast.search is not None else None),
+            section("What changes would make of it", Table(("Change", "Forecast by itself"), changes)),
+            section("Doubts", Table(("Line", "What is not known"), doubts)),
+            section("How it was run", Facts(tuple(_run(forecast))), folded=True),
         ),
         tuple((name, one.value, interval(one)) for name, one in figures.items()),
     )
 
 
-def _memory(forecast: Forecast) -> Iterator[doc.Chart]:
+def _memory(forecast: Forecast) -> Iterator[Chart]:
     """Allocated and reserved after each stretch of events, evaluation in the background, and the card's end where it is near."""
     points = forecast.curve
     if len(points) < 2:
@@ -108,24 +101,22 @@ def _memory(forecast: Forecast) -> Iterator[doc.Chart]:
         if kind == "eval" and forecast.evaluated
     ]
     allocated, reserved = [size for _, size, _ in points], [size for _, _, size in points]
-    yield doc.Chart(
+    yield Chart(
         f"Memory over the run: at most {format_bytes(forecast.allocated.value)} allocated and "
         f"{format_bytes(forecast.reserved.value)} reserved",
         (
-            doc.Series(
-                "allocated", "allocated", tuple((at / last, size) for at, size, _ in points), filled=True
-            ),
-            doc.Series("reserved", "reserved", tuple((at / last, size) for at, _, size in points)),
+            Series("allocated", "allocated", tuple((at / last, size) for at, size, _ in points), filled=True),
+            Series("reserved", "reserved", tuple((at / last, size) for at, _, size in points)),
         ),
         tuple((event / last, f"step {number}") for number, event in enumerate(ends, 1)),
         tuple(bands),
         limit=(room, "what the card leaves beside the context") if near else None,
         note="tinted: evaluation" if bands else "",
-        plots=(doc.Plot(allocated, reserved),),
+        plots=(Plot(allocated, reserved),),
     )
 
 
-def _search(found: Search) -> Iterator[doc.Block]:
+def _search(found: Search) -> Iterator[Say | Table]:
     """The outcome of a search for the largest batch, and what was tried."""
     name = found.argument
     said = f"the largest that fits is {name} {found.largest}"
@@ -133,17 +124,12 @@ def _search(found: Search) -> Iterator[doc.Block]:
         said = f"not even {name} {found.tried[0].size if found.tried else 1} fits"
     elif found.bound:
         said = f"{name} {found.largest} fits; larger ones were not tried"
-    yield doc.remark(said)
+    yield remark(said)
     rows = [
-        (
-            str(one.size),
-            one.process.value,
-            interval(one.process),
-            doc.Cell(_FITS[one.fits], _VERDICTS[one.fits]),
-        )
+        (str(one.size), one.process.value, interval(one.process), Cell(_FITS[one.fits], _VERDICTS[one.fits]))
         for one in sorted(found.tried, key=lambda one: one.size)
     ]
-    yield doc.Table((name, "Process total", "Interval", "Verdict"), rows)
+    yield Table((name, "Process total", "Interval", "Verdict"), rows)
 
 
 def _run(forecast: Forecast) -> Iterable[tuple[str, str]]:
@@ -203,14 +189,14 @@ def interval(figure: Figure) -> str:
     return f"{format_bytes(figure.low)} to {format_bytes(figure.high)}"
 
 
-def _change(one: Change, forecast: Forecast) -> doc.Cell:
+def _change(one: Change, forecast: Forecast) -> Cell:
     """What a change makes of the peaks."""
     if one.problem:
-        return doc.Cell(one.problem)
+        return Cell(one.problem)
     allocated = one.allocated - forecast.allocated.value
     reserved = one.reserved - forecast.reserved.value
     style = "good" if allocated + reserved < 0 else ""
     if not allocated and not reserved:
-        return doc.Cell("changes nothing", style)
+        return Cell("changes nothing", style)
     moved = (format_bytes(size, signed=True) for size in (allocated, reserved))
-    return doc.Cell("allocated {}, reserved {}".format(*moved), style)
+    return Cell("allocated {}, reserved {}".format(*moved), style)

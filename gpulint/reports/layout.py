@@ -95,18 +95,11 @@ def hanging(
     filled = sum(width(text) for text, _ in lead)
     indent = filled if indent is None else indent
     text = printable(said)
-    lines = (
-        textwrap.wrap(
-            text,
-            max(columns, indent + SHORTEST),
-            initial_indent=" " * filled,
-            subsequent_indent=" " * indent,
-            break_on_hyphens=False,
-            break_long_words=not whole,
-        )
-        if columns is not None
-        else []
-    )
+    lines = []
+    if columns is not None:
+        wide, margins = max(columns, indent + SHORTEST), (" " * filled, " " * indent)
+        wrapper = textwrap.TextWrapper(wide, *margins, break_on_hyphens=False, break_long_words=not whole)
+        lines = wrapper.wrap(text)
     yield [*lead, *quoted(lines[0][filled:] if lines else text, style)]
     for line in lines[1:]:
         yield [(" " * indent, ""), *quoted(line[indent:], style)]

@@ -125,14 +125,9 @@ class Editing:
     def of(self, changes: Iterable[tuple[Document, Sequence[types.TextEdit]]]) -> types.WorkspaceEdit:
         if not self.versioned:
             return types.WorkspaceEdit(changes={document.uri: list(edits) for document, edits in changes})
-        return types.WorkspaceEdit(
-            document_changes=[
-                types.TextDocumentEdit(
-                    types.OptionalVersionedTextDocumentIdentifier(document.uri, document.version), list(edits)
-                )
-                for document, edits in changes
-            ]
-        )
+        named = types.OptionalVersionedTextDocumentIdentifier
+        edited = [types.TextDocumentEdit(named(one.uri, one.version), list(edits)) for one, edits in changes]
+        return types.WorkspaceEdit(document_changes=[*edited])
 
     def of_fix(self, fix: Fix, document: Document) -> types.WorkspaceEdit:
         """A fix of a finding in `document`: in the order in which gpulint applies its edits, by place, insertions first. In

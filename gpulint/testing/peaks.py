@@ -195,11 +195,8 @@ class Meter:
         return int(level * _HIGHER) if self._looks < _MOST_LOOKS else None
 
     def _held(self) -> tuple[str, ...]:
-        ours = {
-            key: piece
-            for key, piece in self.device.live().items()
-            if not is_same(piece, self._foreign.get(key))
-        }
+        live = self.device.live().items()
+        ours = {key: piece for key, piece in live if not is_same(piece, self._foreign.get(key))}
         found = holders_of(self.device, ours, thoroughly=False)
         return tuple(f"{format_bytes(one.bytes)} held by {one.text}" for one in found[:_MOST_HOLDERS])
 

@@ -24,7 +24,7 @@ from gpulint.cli._options import (
     tell,
     write_report,
 )
-from gpulint.forecasting.api import calibrate, forecast_with
+from gpulint.forecasting.api import Say, calibrate, forecast_with
 from gpulint.forecasting.cards import Card, UnknownCard, card_for
 from gpulint.forecasting.recorder import ForecastError, Program
 from gpulint.forecasting.result import Forecast
@@ -107,17 +107,10 @@ def command(**given: Any) -> int:
 
 
 def _perform(request: Given, card: Card, told: Callable[[Forecast], Forecast]) -> int:
+    progress: Say = (lambda _: None) if request.quiet else say
+    wanted = request.alloc_conf, request.find_batch, request.changes
     try:
-        forecast = told(
-            forecast_with(
-                request.program,
-                card,
-                request.alloc_conf,
-                request.find_batch,
-                request.changes,
-                (lambda _: None) if request.quiet else say,
-            )
-        )
+        forecast = told(forecast_with(request.program, card, *wanted, progress))
     except ForecastError as error:
         print_last_words(error.details)
         raise Failed(str(error)) from error

@@ -10,7 +10,7 @@ import click
 
 from gpulint.cli._errors import Failed, as_error, say
 from gpulint.cli._options import Written, option, print_json
-from gpulint.operator import accounting, gpu
+from gpulint.operator import gpu
 
 
 @click.group(invoke_without_command=True)
@@ -98,6 +98,8 @@ def account(pid: int, as_json: bool, measure_context: bool, timeout: float) -> i
     The process answers itself if it runs under `gpulint run`, or if it and this command run on Python 3.14 or newer; of
     others the driver's figures are shown. In a script, `print(gpulint.memory.account())` says the same.
     """
+    from gpulint.operator import accounting
+
     with as_error(Failed, accounting.NoProcess, gpu.NoDriver):
         told = accounting.told(pid, timeout, measure_context)
     if as_json:
@@ -122,6 +124,8 @@ def snapshot(pid: int, file: str, seconds: float, timeout: float) -> int:
 
     Exit status: 0, or 2 where no snapshot was written.
     """
+    from gpulint.operator import accounting
+
     with as_error(Failed, accounting.NoProcess, gpu.NoDriver, accounting.NoAnswer, ValueError):
         print(accounting.snapshot(pid, file, seconds, timeout))
     return 0

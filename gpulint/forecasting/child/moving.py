@@ -59,11 +59,8 @@ class Moving(TorchFunctionMode):
         given = [kwargs.get("dtype"), *(one for one in args[1:] if isinstance(one, torch.dtype))]
         given += [one.dtype for one in args[1:] if isinstance(one, torch.Tensor)]
         dtype = next((one for one in given if one is not None), source.dtype)
-        shaped = (
-            source.contiguous(memory_format=kwargs["memory_format"])
-            if kwargs.get("memory_format")
-            else source
-        )
+        layout = kwargs.get("memory_format")
+        shaped = source.contiguous(memory_format=layout) if layout else source
         strides = _dense(shaped)
         self.tape.operator = "to"
         out = self.tape.made(

@@ -26,12 +26,9 @@ from gpulint.forecasting.child.deciding import Deciding
 from gpulint.forecasting.recording import Phase
 from gpulint.runtime.probes.frames import Frames
 
-_CAST: Final = torch.ops.aten._to_copy.default
-_ABOUT_LOGITS: Final = {
-    _CAST,
-    torch.ops.aten._log_softmax.default,
-    torch.ops.aten._log_softmax_backward_data.default,
-}
+_aten: Final = torch.ops.aten
+_CAST: Final = _aten._to_copy.default
+_ABOUT_LOGITS: Final = {_CAST, _aten._log_softmax.default, _aten._log_softmax_backward_data.default}
 _MOST_ON_HOST: Final = 1 << 27  # elements
 _graph_task: Final = torch._C._current_graph_task_id
 _node: Final = torch._C._current_autograd_node

@@ -167,11 +167,8 @@ def _others(card: Card, left: int) -> Iterator[_Row]:
             yield f"process {one.pid}", one.bytes, ""
             left -= one.bytes
     if left:
-        yield (
-            "listed for no process",
-            left,
-            "what the driver spends on processes, or one that it does not list",
-        )
+        what = "what the driver spends on processes, or one that it does not list"
+        yield "listed for no process", left, what
     elif not card.tenants:
         yield "other processes", 0, ""
 
