@@ -193,10 +193,8 @@ def phase_cleanup(module: cst.Module) -> Iterator[Change]:
         if any(step.loop is place.loop for step in shape.steps):
             continue
         body = body_of(place.loop)
-        validating = validations(body, shape)
-        phases = [
-            validates or saves_checkpoint(s, shape) for s, validates in zip(body, validating, strict=True)
-        ]
+        validating = zip(body, validations(body, shape), strict=True)
+        phases = [validates or saves_checkpoint(one, shape) for one, validates in validating]
         for index, statement in enumerate(body):
             if not phases[index] or _clears_soon(body[index + 1 :], name):
                 continue

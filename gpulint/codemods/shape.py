@@ -84,9 +84,7 @@ def read_shape(module: cst.Module) -> Shape:
     _collect(module, module, (), None, loops, shape)
     stepping = _doing(set(), _does_step, shape)
     shape.steps = [place for place in loops if _is_step_loop(place, loops, stepping, shape)]
-    shape.step_statements = [
-        (_step_statement(place.loop, stepping, shape), place.loop) for place in shape.steps
-    ]
+    shape.step_statements = [(_step_statement(one.loop, stepping, shape), one.loop) for one in shape.steps]
     # An epoch is a round of the outermost loop around the steps, or a call of the function that has them.
     outermost = {id(place.around[0]) for place in shape.steps if place.around}
     called = _doing({_name(p.scope) for p in shape.steps if not p.around} - {""}, _calls_one, shape)

@@ -65,9 +65,8 @@ def figures(
     below, above = (CONTEXT_MEASURED,) * 2 if card.measured else CONTEXT_UNMEASURED
     process = reserved[0] + card.context - below, reserved[1] + card.context + above
     measured = f"every allocation of the run, kernels as measured on an H200{why}"
-    replayed = (
-        f"those allocations in torch's allocator, {f'with {settings}' if settings else 'default settings'}"
-    )
+    under = f"with {settings}" if settings else "default settings"
+    replayed = f"those allocations in torch's allocator, {under}"
     context = f"reserved, and {format_bytes(card.context)} of CUDA context and kernels"
     context += "" if card.measured else " as on an H200"
     return (

@@ -158,9 +158,8 @@ def concerned(findings: Iterable[Finding], document: Document, params: types.Cod
     found: About = []
     for finding in findings:
         spot = range_of(finding, document)
-        told = [
-            item for item in params.context.diagnostics if item.code == finding.code and item.range == spot
-        ]
+        known = params.context.diagnostics
+        told = [item for item in known if item.code == finding.code and item.range == spot]
         if told or (spot.start <= params.range.end and params.range.start <= spot.end):
             found.append((finding, told))
     return found

@@ -60,9 +60,8 @@ def _tested(path: str, known: tuple[type[Rule], ...]) -> int:
     tested = load_rule_file(path, "--test")
     codes = {rule.code for rule in tested}
     others = tuple(rule for rule in known if rule.default and rule.code not in codes)
-    rules = RuleSet(
-        (*others, *tested), {rule.code: {o.name: o.default for o in rule.options} for rule in known}
-    )
+    options = {rule.code: {o.name: o.default for o in rule.options} for rule in known}
+    rules = RuleSet((*others, *tested), options)
     failed = False
     for rule in tested:
         problems = example_problems(rule, rules)

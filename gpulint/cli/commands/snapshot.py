@@ -66,9 +66,8 @@ def command(**given: Any) -> int:
     Exit status: 0, or 2 where a FILE is no snapshot.
     """
     request = Given(**given)
-    asked = Asked(
-        0 if request.full else request.depth, request.device, _settings(request), _capacity(request)
-    )
+    depth = 0 if request.full else request.depth
+    asked = Asked(depth, request.device, _settings(request), _capacity(request))
     line = Line(request.quiet, 0.5, 0.2)
     try:
         with as_error(Failed, NotASnapshot, ValueError):

@@ -63,13 +63,11 @@ def _always_step() -> None:
 
 def _plain_loaders() -> None:
     """Batches are made in this process: workers would start without the card, and pinning asks for it."""
-    names = (
-        "dataset batch_size shuffle sampler batch_sampler num_workers collate_fn pin_memory drop_last".split()
-    )
+    names = "dataset batch_size shuffle sampler batch_sampler num_workers collate_fn pin_memory drop_last"
 
     def made(original: Any) -> Any:
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-            kwargs.update(zip(names, args, strict=False))
+            kwargs.update(zip(names.split(), args, strict=False))
             kwargs["pin_memory"], kwargs["num_workers"] = False, 0
             for name in ("prefetch_factor", "persistent_workers", "multiprocessing_context"):
                 kwargs.pop(name, None)

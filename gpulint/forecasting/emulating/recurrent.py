@@ -99,9 +99,8 @@ class _Recurrence(torch.autograd.Function):
         flat = _flat(weights)
         workspace = workspace_bytes(needed, layer, layers, ways)
         held = tape.hold(workspace)
-        reserve = data.new_empty(
-            reserve_bytes(mode, layer, layers, ways, dropped) if train else 0, dtype=torch.uint8
-        )
+        size = reserve_bytes(mode, layer, layers, ways, dropped) if train else 0
+        reserve = data.new_empty(size, dtype=torch.uint8)
         tape.see(reserve)
         tape.release(held)
         tape.release(copy)

@@ -76,9 +76,8 @@ def buffer_bytes(shape: _Shape, processors: int, element: int = 4) -> int:
     target = processors * (_THREADS_OF_PROCESSOR // (width * height))
     if not shares or values < _MOST_VALUES or grid > target:
         return 0
-    blocks = max(
-        min(_divided(target, grid), _divided(values, _FEWEST_VALUES)), _divided(values, _MOST_VALUES)
-    )
+    fewest = _divided(values, _MOST_VALUES)
+    blocks = max(min(_divided(target, grid), _divided(values, _FEWEST_VALUES)), fewest)
     if blocks <= 1:
         return 0
     size = element * shape.outputs * blocks
@@ -182,9 +181,7 @@ _FEW: Final = 8  # channels of a group, below which kernels do not work on vecto
 
 def _padded(tensor: torch.Tensor, channels: tuple[int, ...], vector: int) -> int:
     """Bytes of a copy whose `channels` dimensions are whole vectors."""
-    shape = [
-        -(-size // vector) * vector if place in channels else size for place, size in enumerate(tensor.shape)
-    ]
+    shape = [-(-size // vector) * vector if at in channels else size for at, size in enumerate(tensor.shape)]
     return math.prod(shape) * tensor.element_size()
 
 

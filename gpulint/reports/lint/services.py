@@ -86,9 +86,7 @@ def write_github(report: Report, out: TextIO) -> None:
         if finding.fix is not None:
             parts.append(f"Fix ({finding.fix.safety}): {finding.fix.message}")
         told = {name: _data(str(value)) for name, value in properties.items()}
-        listed = ",".join(
-            f"{name}={value.replace(':', '%3A').replace(',', '%2C')}" for name, value in told.items()
-        )
+        listed = ",".join(f"{k}={v.replace(':', '%3A').replace(',', '%2C')}" for k, v in told.items())
         out.write(f"::{_GITHUB_LEVELS[finding.severity]} {listed}::{_data(chr(10).join(parts))}\n")
 
 
