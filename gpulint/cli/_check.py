@@ -101,24 +101,14 @@ def _refuse_contradictions(request: Request) -> None:
     writing, silencing = request.write_baseline, request.add_ignore
     shown = request.show_files or request.show_settings
     named = "-" in request.paths and len(request.paths) > 1
+    nameless, file = request.stdin_filename is not None and not stdin, request.config.file is not None
+    busy, once = fixing or stdin or writing, stdin or silencing or writing
     refuse(
         (named, "- (standard input) cannot be checked together with files."),
-        (
-            request.stdin_filename is not None and not stdin,
-            "--stdin-filename needs - (standard input) instead of paths.",
-        ),
-        (
-            request.config.file is not None and request.isolated,
-            "--config with a file and --isolated exclude each other.",
-        ),
-        (
-            silencing and (fixing or stdin or writing),
-            "--add-ignore goes with paths, and without --fix, --diff and --write-baseline.",
-        ),
-        (
-            request.watch and (stdin or silencing or writing),
-            "--watch goes with paths, and without --add-ignore and --write-baseline.",
-        ),
+        (nameless, "--stdin-filename needs - (standard input) instead of paths."),
+        (file and request.isolated, "--config with a file and --isolated exclude each other."),
+        (busy and silencing, "--add-ignore goes with paths, and without --fix, --diff and --write-baseline."),
+        (once and request.watch, "--watch goes with paths, and without --add-ignore and --write-baseline."),
         (writing and fixing, "--write-baseline goes without --fix and --diff."),
         (shown and stdin, "--show-files and --show-settings go with paths, not with standard input."),
     )
