@@ -34,12 +34,7 @@ def command() -> None:
     default="auto",
     show_default=True,
 )
-@option(
-    "--python PATH",
-    "interpreter",
-    "Interpreter that has torch, for the GPU.",
-    default=sys.executable,
-)
+@option("--python PATH", "interpreter", "Interpreter that has torch, for the GPU.", default=sys.executable)
 @option.as_json("Outcomes as JSON.")
 def fragmentation(
     settings: tuple[str, ...], device: str, interpreter: str, as_json: bool, **holes: Any
