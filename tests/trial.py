@@ -438,7 +438,9 @@ def _operation(cls: type[torch.autograd.Function], uses: Uses, recorder: Recorde
     nets: list[nn.Module] = [_moved(Net(), "cuda")]
 
     def call() -> Any:
-        _, *names = inspect.signature(cls.forward).parameters if "setup_context" not in vars(cls) else ("", "x")
+        _, *names = (
+            inspect.signature(cls.forward).parameters if "setup_context" not in vars(cls) else ("", "x")
+        )
         given = {name: _argument(name, uses, nets) for name in names}
         first = next(name for name, value in given.items() if isinstance(value, torch.Tensor))
         result = cls.apply(*{**given, first: nets[0](given[first])}.values())
