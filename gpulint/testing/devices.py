@@ -22,7 +22,7 @@ from gpulint.runtime.observing.machine import has_cuda
 from gpulint.runtime.probes import hooks
 from gpulint.runtime.probes.base import Block
 from gpulint.runtime.probes.crests import by_site, changes_of, highest
-from gpulint.runtime.probes.cuda import _segments, allocated_blocks, without_inductor
+from gpulint.runtime.probes.cuda import _segments, allocated_blocks, snapshot
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.probes.host import HostProbe
 from gpulint.runtime.probes.plain import live_tensors
@@ -381,8 +381,7 @@ class _Peak:
 
 
 def _trace(card: int) -> list[Any]:
-    with without_inductor():
-        traces = torch._C._cuda_memorySnapshot(None)["device_traces"]
+    traces = snapshot()["device_traces"]
     return list(traces[card]) if card < len(traces) else []
 
 

@@ -19,6 +19,7 @@ from gpulint.runtime.probes import hooks  # noqa: E402
 from gpulint.runtime.probes.cuda import CudaProbe  # noqa: E402
 from gpulint.runtime.probes.frames import Frames  # noqa: E402
 from gpulint.runtime.probes.host import HostProbe  # noqa: E402
+from gpulint.runtime.record.result import Figures  # noqa: E402
 
 HERE = str(Path(__file__).parent)
 NEEDS_GPU = (
@@ -336,7 +337,9 @@ def test_what_is_born_between_readings_of_a_gpu(monkeypatch):
     probe.start()
     allocator.blocks = {0: 1, 512: 2, 1024: 3}
     figures = probe.mark(True)
-    assert figures == (1, 1, 1, 1, 0, 0, 0, None)  # as the allocator says
+    assert figures == Figures(
+        allocated=1, reserved=1, active=1, inactive_split=1, retries=0, ooms=0, peak=0
+    )  # as the allocator says
     allocator.blocks |= {512: 4, 1536: 5}  # of the first address another has come, and gone again
     probe.mark(True)
     allocator.blocks |= {512: 2, 2048: 6}

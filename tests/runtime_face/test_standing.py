@@ -165,7 +165,7 @@ def test_host_memory_fails_only_where_it_is_limited():
 
 
 def test_a_context_of_a_worker_is_named():
-    context = WorkerContext(77, "/project/data.py", 12, "Images.__getitem__")
+    context = WorkerContext("/project/data.py", 12, "Images.__getitem__", 77)
     verification = verified(seen(), contexts=(context,))
     assert "process 77) has a CUDA context since data.py:12 in Images.__getitem__" in text_of(verification)
 

@@ -13,7 +13,6 @@ from typing import Any, Final
 from gpulint.memory.accounts.records import Entry, How
 from gpulint.memory.device import in_use, torch_module
 from gpulint.memory.live import storage_key
-from gpulint.runtime.probes.crests import blocks_of
 from gpulint.runtime.probes.plain import live_tensors
 from gpulint.units import format_bytes, plural
 
@@ -52,8 +51,8 @@ def entries(index: int) -> tuple[Entry, ...]:
             sums[_POOLS] += segment["total_size"]
             free += segment["total_size"] - segment["active_size"]
             continue
-        for address, block in blocks_of(segment):
-            name, requested = _part(segment, address, block, addresses, blas)
+        for block in segment["blocks"]:
+            name, requested = _part(segment, block, addresses, blas)
             sums[name] += requested
             sums["rounding"] += int(block["size"]) - requested
             workspaces += name == _BLAS
@@ -67,10 +66,10 @@ def entries(index: int) -> tuple[Entry, ...]:
 
 
 def _part(
-    segment: Any, start: int, block: Mapping[str, Any], addresses: Sequence[int], blas: frozenset[int]
+    segment: Any, block: Mapping[str, Any], addresses: Sequence[int], blas: frozenset[int]
 ) -> tuple[str, int]:
     """What a block is, and how much of it: all but what it is larger than what was asked for."""
-    size = int(block["size"])
+    start, size = int(block["address"]), int(block["size"])
     if block["state"] == "inactive":
         return "cache, fragmented" if segment["active_size"] else "cache, whole segments", size
     if block["state"] != "active_allocated":

@@ -91,7 +91,7 @@ class Harness:
                 random.seed(self.session.seed)
             else:
                 seed(self.session.seed)
-        if when_imported("torch", self._torch_imported) and self.session.probe is not None:
+        if when_imported("torch", self._torch_imported):
             self.session.probe.adopt()
         os.register_at_fork(after_in_child=self._forked)
         self.session.calls.watch_collector()
@@ -111,16 +111,14 @@ class Harness:
         """Watch nothing in this process, which is no worker of the script's."""
         self._forked()
         self.stop_watching()
-        if self.session.probe is not None:
-            self.session.probe.leave()
+        self.session.probe.leave()
 
     def _forked(self) -> None:
         """In a forked process (a DataLoader worker, say): be gone."""
         session = self.session
         session.done = True
         marks._listener = marks._windows = None
-        if session.probe is not None:
-            session.probe.active = False
+        session.probe.active = False
         session.lines.active = False
         session.collector.stop()
         if session.recorder is not None:
@@ -192,8 +190,7 @@ class Harness:
         self.session.ticks.stop()
         self.session.calls.stop()
         self.session.collector.stop()
-        if self.session.probe is not None:
-            self.session.probe.stop()
+        self.session.probe.stop()
 
     def stop_watching(self) -> None:
         """Take every hook out, so that the interpreter can end in peace."""
@@ -221,7 +218,7 @@ class Harness:
         """Whether another thread is followed from now on: where it alone runs networks, before any step was sampled."""
         self._others[thread] += 1
         session = self.session
-        if self._others[thread] <= ALONE or session.sampled or session.done or session.probe is None:
+        if self._others[thread] <= ALONE or session.sampled or session.done or not session.measures:
             return False
         self._followed = thread
         session.probe.join()
@@ -524,5 +521,4 @@ class Watch:
         said = f"{reason} after {harness.session.steps} steps"
         self.result = harness.result(End.from_json({"reason": reason, "message": said}))
         harness.stop_watching()
-        if harness.session.probe is not None:
-            harness.session.probe.leave()
+        harness.session.probe.leave()

@@ -100,7 +100,7 @@ class Looks:
 
     def _see(self, view: View) -> Window | None:
         session = self._session
-        if session.probe is None or len(view.boundaries) < 2:
+        if not session.measures or len(view.boundaries) < 2:
             return None
         try:
             with session.aside():

@@ -46,7 +46,7 @@ class Peaking:
     def stepped(self) -> None:
         """A step of training is over: what comes before the next reading may be an evaluation's already."""
         probe = self._session.probe
-        if self.lines and probe is not None:
+        if self.lines:
             self._at_step = probe.peak()
             probe.crests.split()
 
@@ -75,7 +75,7 @@ class Peaking:
 
     def parted(self) -> tuple[Part, ...]:
         """The parts since the last reading; the next one is about to be taken."""
-        if self._session.probe is None:
+        if not self._session.measures:
             return ()
         parts = (*self._parts, self._part())
         self._parts.clear()
@@ -95,7 +95,7 @@ class Peaking:
 
     def account(self, figures: Any) -> None:
         """A reading was taken."""
-        if figures is None:
+        if figures.peak is None:
             return
         if self._turned is None or figures.peak > self._turned:
             self._add(figures.peak, figures.reserved)
@@ -127,7 +127,7 @@ class Peaking:
 
     def _look_for_holders(self) -> None:
         """Who keeps what is alive now; asked once, while the variables of the script are there."""
-        if self.lines and not self._kept and self._session.probe is not None:
+        if self.lines and not self._kept and self._session.measures:
             with self._session.aside():
                 try:
                     self._kept = self._holders()
@@ -138,7 +138,7 @@ class Peaking:
     def _enter(self, stretch: Stretch) -> None:
         self._stretch = stretch
         probe = self._session.probe
-        if probe is not None and probe.crests is not None:
+        if probe.crests is not None:
             probe.crests.begin(stretch)
 
     def _add(self, peak: int | None, reserved: int | None) -> None:
@@ -151,8 +151,6 @@ class Peaking:
     def result(self, orderly: bool) -> tuple[StretchPeak, ...]:
         """The peaks of all stretches. Not `orderly`: the main thread may still be at it, and nothing is looked into."""
         session = self._session
-        if session.probe is None:
-            return ()
         self._add(session.probe.peak(), session.reserved())
         if orderly:
             self._look_for_holders()
@@ -167,7 +165,7 @@ class Peaking:
     def _line(self, number: int, size: int) -> PeakLine:
         site = self._session.frames.sites[number]
         kept, holder = self._kept.get(number, (0, ""))
-        return PeakLine(site.file, site.line, site.function, size, min(kept, size), holder if kept else "")
+        return PeakLine(**site.to_json(), bytes=size, kept=min(kept, size), holder=holder if kept else "")
 
     def _holders(self) -> dict[int, tuple[int, str]]:
         from gpulint.runtime.holding import holders

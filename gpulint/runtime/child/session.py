@@ -16,6 +16,7 @@ from gpulint.runtime.observing.calls import Calls, Collector
 from gpulint.runtime.observing.hostmemory import Relatives
 from gpulint.runtime.observing.lines import LineCounter, NamedCalls, Ticks, Told
 from gpulint.runtime.observing.stepping import Stepper
+from gpulint.runtime.probes.base import Probe
 from gpulint.runtime.probes.frames import Activation, Frames
 from gpulint.runtime.record import drift
 from gpulint.runtime.record.besides import FEWEST_STOPPED, Besides, Cycle, Later, Recording
@@ -33,7 +34,8 @@ FEWEST_WARMUP = 3
 class Session:
     """The options of a run, its instruments, and what they have seen so far. `send` takes one message for the parent;
     `endless` never stops the script, and `called` is told of
-    calls of functions that the user has named. `probe`, `torch` and `forwards` are there once the script has imported torch."""
+    calls of functions that the user has named. `torch`, `forwards` and a `probe` that knows something are there once the script has
+    imported torch."""
 
     stepper: Stepper
 
@@ -50,7 +52,7 @@ class Session:
         self.relatives = Relatives()
         self.collector = Collector(lambda: self.calls.sampling and not self.looking, self.allocated)
         self.torch: Any = None
-        self.probe: Any = None
+        self.probe: Any = Probe()
         self.forwards: Any = None
         self.recorder: Any = None  # in a trial
         self.marks: list[Mark] = []
@@ -133,12 +135,17 @@ class Session:
     @property
     def on_gpu(self) -> bool:
         """Whether a GPU's memory is measured."""
-        return self.probe is not None and self.probe.name == "cuda-allocator"
+        return bool(self.probe.name == "cuda-allocator")
+
+    @property
+    def measures(self) -> bool:
+        """Whether there is memory to be measured: the script has imported torch."""
+        return bool(self.probe.name != "none")
 
     @property
     def asked_for_cuda_in_vain(self) -> bool:
         """Whether the GPU shall be measured, and the script has nothing on it."""
-        return self.options.device == "cuda" and self.probe is not None and not self.probe.used()
+        return self.options.device == "cuda" and self.measures and not self.probe.used()
 
     @property
     def sees_births(self) -> bool:
@@ -150,8 +157,7 @@ class Session:
         self.lines.sampling = self.calls.sampling = sampling
         if self.forwards is not None:
             self.forwards.resting = self.lingering is not None and not sampling
-        if self.probe is not None:
-            self.probe.watch(sampling or self.attributing)
+        self.probe.watch(sampling or self.attributing)
 
     def tensor_bytes(self, value: Any) -> int | None:
         """The size of a tensor's storage; None for anything else."""
@@ -167,7 +173,8 @@ class Session:
 
     def allocated(self) -> int | None:
         """What is on the GPU, or would be, as the probe reads it; None before there is one."""
-        return None if self.probe is None else int(self.probe.allocated())
+        allocated: int | None = self.probe.allocated()
+        return allocated
 
 
 # -- the result ----------------------------------------------------------------------------------------------
@@ -177,8 +184,7 @@ def assemble(session: Session, end: End, notes: Iterable[str]) -> RankResult:
     """The result as it stands. `notes` are said besides those of the session and of its probe."""
     every = list(session.series.values())
     drifts, holders = united(every, session.spans.values())
-    first_use = session.probe.first_use if session.probe is not None else 0
-    probed = session.probe.notes() if session.probe is not None else []
+    first_use = session.probe.first_use
     sampled = {series.kind: [s for s in series.samples if s.sampled] for series in every}
     return RankResult(
         rank=session.rank,
@@ -194,7 +200,7 @@ def assemble(session: Session, end: End, notes: Iterable[str]) -> RankResult:
         lines=tuple(session.lines.figures()),
         calls=tuple(session.calls.figures()),
         forwards=tuple(session.forwards.figures() if session.forwards is not None else ()),
-        notes=(*session.notes, *notes, *probed),
+        notes=(*session.notes, *notes, *session.probe.notes()),
         recording=_recording(session, end),
         process=session.process,
         peaks=session.peaking.result(end.reason in ENDED_WELL),
@@ -241,7 +247,7 @@ def _recording(session: Session, end: End) -> Recording | None:
 
 def _environment(session: Session) -> Environment:
     told: dict[str, Any] = {}
-    if session.probe is not None:
+    if session.measures:
         from gpulint.runtime.observing import machine
 
         told = machine.environment(session.probe.name)

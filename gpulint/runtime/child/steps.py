@@ -60,23 +60,21 @@ class Steps:
     def mark_window(self) -> int:
         """Read everything where a window begins or ends."""
         number = self._read(lambda: True)
-        if self._session.probe is not None:
-            self._session.probe.attribute(number)  # the mark may be a step's, which needed no births
+        self._session.probe.attribute(number)  # the mark may be a step's, which needed no births
         return number
 
     def _read(self, wanted: Callable[[], bool]) -> int:
         session = self._session
         if self._marked is not None:
             return self._marked
-        if session.probe is not None:
-            self._device.check()
+        self._device.check()
         session.peaking.turn()
         parts = session.peaking.parted()
         number = self._marked = session.lines.mark = len(session.marks)
-        figures = session.probe.mark(wanted()) if session.probe is not None else None
+        figures = session.probe.mark(wanted())
         session.peaking.account(figures)
         heap = self._memory.heap()
-        if heap is not None and session.probe is not None:
+        if heap is not None:
             heap -= session.probe.raw_bytes()
         sequence = 0 if session.torch is None else session.torch._C._autograd._get_sequence_nr()
         now = session.clock() - self._begin
@@ -138,7 +136,7 @@ class Steps:
         elif self._is_warm(series):
             series.warmup = series.count - series.begun
             self._sample_from(series, mark)
-        elif session.probe is not None and series.count - series.begun >= session.fewest_warmup - 1:
+        elif session.measures and series.count - series.begun >= session.fewest_warmup - 1:
             session.probe.watch(True)  # warm-up is found to be over one step late
             session.peaking.settle()
         self._tell(series, sample)
@@ -152,7 +150,7 @@ class Steps:
             session.lines.forget()
             session.peaking.begin_sampling()
         session.watch_more(True)
-        if session.probe is not None:
+        if session.measures:
             collect(1)
 
     def _is_warm(self, series: Series) -> bool:

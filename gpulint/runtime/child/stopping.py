@@ -190,8 +190,7 @@ class Stopping:
         nodes = any(holder.nodes for window in windows for holder in window.holders)
         if reach and session.world_size == 1 and (leaks or nodes or session.options.trial is None):
             growth = sum(drift.bytes_per_step for drift in leaks)
-            free = session.probe.free() if session.probe is not None else None
-            free = free or read_kib("/proc/meminfo", "MemAvailable:")
+            free = session.probe.free() or read_kib("/proc/meminfo", "MemAvailable:")
             lingering.hold(self._windows.around, growth, free)
         session.attributing = self._patrols
         session.watch_more(False)

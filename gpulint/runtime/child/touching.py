@@ -70,7 +70,7 @@ class Touching:
     def step(self, kind: StepKind) -> None:
         """A step is over."""
         session = self._session
-        unwatched = session.options.trial is not None or session.endless or session.probe is None
+        unwatched = session.options.trial is not None or session.endless or not session.measures
         if unwatched or self.doubt in (GRAPHS, UNREAD):
             return
         loop = session.stepper.loop

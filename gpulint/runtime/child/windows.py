@@ -194,7 +194,7 @@ class Windows:
 
     def begin(self, key: Hashable, name: str, site: Site) -> None:
         """A window begins; `key` tells its kind from others."""
-        if key not in self._session.spans and key not in self._stepwise and self._session.probe is not None:
+        if key not in self._session.spans and key not in self._stepwise and self._session.measures:
             self._session.spans[key] = Span(name, site, self._mark(), len(self._session.ended))
 
     def begin_named(self, name: str, site: Site) -> None:
@@ -208,7 +208,7 @@ class Windows:
     def end(self, key: Hashable, again: bool = False, last: bool = False) -> None:
         """A window has ended, and the next of its kind has begun where it does so `again`; the `last` one ends with the script."""
         span = self._session.spans.get(key)
-        if span is None or self._session.probe is None:
+        if span is None:
             return
         span.seconds.append(self._session.marks[-1].seconds)
         span.steps = (len(self._session.ended) - span.first) / len(span.seconds)
@@ -308,7 +308,7 @@ class Windows:
     @property
     def _noted(self) -> int:
         """Bytes that are worth waiting for."""
-        peak = max((m.figures.peak or 0 for m in self._session.marks if m.figures is not None), default=0)
+        peak = max((mark.figures.peak or 0 for mark in self._session.marks), default=0)
         return int(WAITED_FOR * min(NOTED, NOTED_SHARE * peak))
 
     @property

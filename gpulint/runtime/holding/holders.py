@@ -22,9 +22,9 @@ from gpulint.runtime.holding.walking import PLAIN, Walk
 from gpulint.runtime.probes.base import Block, Key, Targets
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.probes.plain import attribute, attributes_of, is_one, items_of, name_of
-from gpulint.runtime.record.drift import FEWEST, QUANTUM
+from gpulint.runtime.record.drift import FEWEST, rounded
 from gpulint.runtime.record.result import Held, Holder, Place
-from gpulint.units import format_bytes
+from gpulint.units import format_bytes, plural
 
 _PLACES: tuple[Place, ...] = get_args(Place)
 OTHERS = 0.5  # of what a holder with a limit holds: where others hold so much of it, the limit says nothing
@@ -151,7 +151,7 @@ class _Group:
             if type(trace) is types.TracebackType and is_one(error, BaseException)
         )
         # What a copy of what the tensor shows would take of the allocator
-        if not one.graph and -(-_shown(one.tensor) // QUANTUM) * QUANTUM <= SLICE * one.block.size:
+        if not one.graph and rounded(_shown(one.tensor)) <= SLICE * one.block.size:
             self.slices[one.key] = one.block.size
 
     @property
@@ -315,8 +315,8 @@ def _add_nodes(walk: Walk, groups: _Groups) -> None:
 def _holder(group: _Group, frames: Frames, shown: Mapping[Hashable, int]) -> Holder:
     name = group.name
     where = f"{os.path.basename(name.file)}:{name.line}" if name.line else os.path.basename(name.file)
-    tensors = f"{len(group.tensors)} tensor{'s' * (len(group.tensors) != 1)}"
-    text = ", ".join(part for part in (name.text, where, tensors, group.remark(shown)) if part)
+    parts = (name.text, where, plural(len(group.tensors), "tensor"), group.remark(shown))
+    text = ", ".join(filter(None, parts))
     pins: Any = "graph" if group.graph else "network" if group.network else ""
     return replace(
         name,

@@ -19,6 +19,7 @@ import torch
 from gpulint.runtime.probes import hooks
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.probes.plain import attributes_of, elements_of, has_parameters
+from gpulint.runtime.record.drift import rounded
 from gpulint.runtime.record.result import ForwardFigures, Site
 
 # Calls of one kind from one place that are followed to their end, or measured where they save nothing. Of those that save
@@ -270,7 +271,7 @@ def _storage_bytes(tensors: list[Any], inputs: Iterator[Any]) -> int:
     try:
         for tensor in tensors:
             storage = tensor.untyped_storage()
-            sizes[storage._cdata] = (storage.nbytes() + 511) // 512 * 512
+            sizes[storage._cdata] = rounded(storage.nbytes())
         for tensor in inputs:
             sizes.pop(tensor.untyped_storage()._cdata, None)
     except (NotImplementedError, RuntimeError):

@@ -12,7 +12,7 @@ from gpulint.runtime.parent import growth, judgement, source
 from gpulint.runtime.parent.evidence import Evidence, Share, Spot, real
 from gpulint.runtime.parent.judgement import Case, Judgement, confirmed, inconclusive, refuted, size, times
 from gpulint.runtime.record.result import Drift, ForwardFigures, Holder
-from gpulint.units import options
+from gpulint.units import options, plural
 
 FRAGMENTED = 1.3  # times the peak of allocated: reserved beyond this is lost to fragments
 _OFF = ("", "False", "None")
@@ -21,7 +21,7 @@ TOP = 0.98  # of the step's peak: what is above is the peak
 
 def nodes_text(number: float) -> str:
     """`1 autograd node`, `12 autograd nodes`."""
-    return f"{number:.0f} autograd node{'' if round(number) == 1 else 's'}"
+    return plural(round(number), "autograd node")
 
 
 def judge(finding: Finding, evidence: Evidence) -> Judgement:

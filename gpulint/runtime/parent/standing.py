@@ -15,7 +15,7 @@ from gpulint.runtime.record import drift as drifts
 from gpulint.runtime.record.besides import Cycle, ProcessMemory, Untouched, WorkerContext
 from gpulint.runtime.record.records import Record
 from gpulint.runtime.record.result import KIND_NAMES, RankResult, RunResult, StepKind, said_steps
-from gpulint.units import format_bytes
+from gpulint.units import format_bytes, plural
 
 STEADY = 0.6  # of pairs of readings rise, less those that fall
 LATE = 0.5  # of the slope of the whole, at least, the second half must have
@@ -208,9 +208,8 @@ def _sum(
 def idle_text(one: Idle) -> str:
     """`2.00 MiB in 4 tensors that no forward, backward or optimizer of 4 training steps read or wrote; …`."""
     what = one.what
-    tensors = "1 tensor" if what.count == 1 else f"{what.count} tensors"
     said = (
-        f"{format_bytes(what.bytes)} in {tensors} that no forward, backward or optimizer of {one.watched} "
+        f"{format_bytes(what.bytes)} in {plural(what.count, 'tensor')} that no forward, backward or optimizer of {one.watched} "
         "read or wrote"
     )
     if not what.written or what.freed is None:
@@ -237,7 +236,7 @@ def host_text(one: HostGrowth) -> str:
     rate = f"{format_bytes(round(one.per_step))} a step ({format_bytes(round(one.per_minute))} a minute at this speed)"
     if one.who == "this process":
         return f"memory grows by {rate}, in no tensor that is known of"
-    who = f"{one.number} {one.who}s" if one.number > 1 else one.who
+    who = plural(one.number, one.who) if one.number > 1 else one.who
     ends = "" if one.lasts else "; they are made anew in each pass"
     return (
         f"memory of {who} grows by {rate}, {format_bytes(one.first)} to {format_bytes(one.last)} "

@@ -14,16 +14,16 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from gpulint.runtime.record.drift import rounded
 from gpulint.runtime.record.peaks import Stretch
 
 MOST_CHANGES = 1_000_000  # that wait for the next reading
 TRACED = 200_000  # events that the allocator keeps until they are read
-BLOCK = 512  # bytes; what the allocator rounds up to
 
 
 _Changes = Sequence[tuple[int, int]]  # of keys, in bytes
 _Events = Sequence[Mapping[str, Any]]  # as the allocator records them
-_Live = dict[int, tuple[int, int]]  # address -> (bytes, site)
+Live = dict[int, tuple[int, int]]  # address -> (bytes, site)
 
 
 class Crest(NamedTuple):
@@ -58,22 +58,14 @@ def by_site(blocks: Iterable[tuple[int, int]]) -> dict[int, int]:
     return totals
 
 
-def blocks_of(segment: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """The blocks of a segment with their addresses, which torch before 2.1 leaves to be added up."""
-    address = segment["address"]
-    for block in segment["blocks"]:
-        yield block.get("address", address), block
-        address += block["size"]
-
-
 def changes_of(
-    events: Iterable[Mapping[str, Any]], alive: _Live, born_at: Callable[[Mapping[str, Any]], int]
+    events: Iterable[Mapping[str, Any]], alive: Live, born_at: Callable[[Mapping[str, Any]], int]
 ) -> Iterator[tuple[Mapping[str, Any], tuple[int, int]]]:
     """What the allocator's events change, by site; `alive` goes along. What was freed and not seen to be allocated was no part of
     the figure that is gone through."""
     for event in events:
         if event["action"] == "alloc":
-            size, site = -(-event["size"] // BLOCK) * BLOCK, born_at(event)
+            size, site = rounded(event["size"]), born_at(event)
             alive[event["addr"]] = (size, site)
             yield event, (site, size)
         elif event["action"] == "free_requested" and event["addr"] in alive:
@@ -128,7 +120,7 @@ class CudaCrests:
     def __init__(self, site_of: Callable[[Any], int]) -> None:
         self._site_of = site_of
         self._devices: defaultdict[int, Crests] = defaultdict(Crests)
-        self._live: dict[int, _Live] = {}  # by device: what was alive when the record began
+        self._live: dict[int, Live] = {}  # by device: what was alive when the record began
         self._begun: list[tuple[float, Stretch]] = [(0.0, "start")]  # in microseconds
         self._marked = 0.0
         self._since = 0.0  # what is older was gone through
@@ -159,7 +151,7 @@ class CudaCrests:
             found[stretch] = Crest(known.allocated + crest.allocated, parts)
         return found
 
-    def fold(self, traces: Sequence[_Events], live: Mapping[int, _Live], cleared: bool) -> None:
+    def fold(self, traces: Sequence[_Events], live: Mapping[int, Live], cleared: bool) -> None:
         """Make use of what was recorded since the last time, a list of events for each device; `live` is what is alive now. Where
         the record is not `cleared` after that, its events come again."""
         for device, events in enumerate(traces):
@@ -171,11 +163,11 @@ class CudaCrests:
         self._since = 0.0 if cleared else time.time_ns() / 1000
 
     @property
-    def live(self) -> _Live:
+    def live(self) -> Live:
         """What was alive at the last `fold`, on all devices, with the sites that are known by now."""
         return {address: block for blocks in self._live.values() for address, block in blocks.items()}
 
-    def _with_sites(self, device: int, blocks: _Live) -> _Live:
+    def _with_sites(self, device: int, blocks: Live) -> Live:
         """The blocks; of those without a line, with the site that they were seen to be allocated at."""
         known = self._live.get(device, {})
         return {
@@ -194,18 +186,15 @@ class CudaCrests:
             crests.add(*change)
         crests.fold()
 
-    def _changes(self, events: _Events, alive: _Live) -> Iterator[tuple[Stretch, tuple[int, int]]]:
+    def _changes(self, events: _Events, alive: Live) -> Iterator[tuple[Stretch, tuple[int, int]]]:
         """What the events change, by site, each with its stretch."""
 
         def born_at(event: Mapping[str, Any]) -> int:
-            return self._site_of(event.get("frames") or ()) or self._backward_at(moment_of(event))
+            return self._site_of(event.get("frames") or ()) or self._backward_at(event["time_us"])
 
-        def moment_of(event: Mapping[str, Any]) -> float:
-            return float(event.get("time_us", self._since))
-
-        fresh = (event for event in events if moment_of(event) >= self._since)
+        fresh = (event for event in events if event["time_us"] >= self._since)
         for event, change in changes_of(fresh, alive, born_at):
-            yield self._stretch_at(moment_of(event)), change
+            yield self._stretch_at(event["time_us"]), change
 
     def _backward_at(self, moment: float) -> int:
         """The site of the backward that was under way."""

@@ -22,17 +22,15 @@ from typing import Any, Final
 import torch
 
 from gpulint.runtime.probes import hooks
-from gpulint.runtime.probes.base import Block, Figures, Probe, Since, Tops
-from gpulint.runtime.probes.crests import TRACED, CudaCrests, blocks_of, by_site
+from gpulint.runtime.probes.base import Block, Probe, Since, Tops
+from gpulint.runtime.probes.crests import TRACED, CudaCrests, Live, by_site
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.record.peaks import Stretch
-from gpulint.runtime.record.result import Place
+from gpulint.runtime.record.result import Figures, Place
 
 # What snapshots may take beyond those that the judgement needs: seconds of a run, and a share of the sampled time.
 ALLOWANCE = 0.05
 BUDGET = 0.01
-
-_Live = dict[int, tuple[int, int]]  # address -> (size, site)
 
 
 class CudaProbe(Probe):
@@ -48,9 +46,9 @@ class CudaProbe(Probe):
         self._whole = False  # whether all that happens is recorded, for a snapshot at the end
         self.on_first_use: Callable[[], None] | None = None
         self._marks = 0
-        self._snapshots: list[tuple[int, _Live]] = []  # mark, what was alive then
+        self._snapshots: list[tuple[int, Live]] = []  # mark, what was alive then
         self._sums: dict[int, dict[int, int]] = {}  # of each snapshot: live bytes by birth site
-        self._settled: _Live = {}
+        self._settled: Live = {}
         self._addresses: list[int] = []
         self._devices: list[int] = []
         self._spent = 0.0
@@ -187,10 +185,9 @@ class CudaProbe(Probe):
             self._clock, self._spent = now, 0.0
         return self._spent + self._last < ALLOWANCE + BUDGET * (now - self._clock)
 
-    def _snapshot(self) -> _Live:
-        live: _Live = {}
-        found = _snapshot() if self.crests is not None else {"segments": _segments()}
-        by_device: dict[int, _Live] = {}
+    def _snapshot(self) -> Live:
+        found = snapshot() if self.crests is not None else {"segments": _segments()}
+        by_device: dict[int, Live] = {}
         for device, address, size, stack in allocated_blocks(found["segments"]):
             by_device.setdefault(device, {})[address] = (size, self._frames.recorded(stack))
         if self.crests is not None:
@@ -199,9 +196,7 @@ class CudaProbe(Probe):
                 self._record(False)
                 self._record(True)
             return self.crests.live
-        for here in by_device.values():
-            live |= here
-        return live
+        return {address: block for blocks in by_device.values() for address, block in blocks.items()}
 
     def settle(self) -> None:
         self._settled = self._snapshot() if self._started else {}
@@ -300,9 +295,9 @@ def _current(device: int, what: str, figure: str = "allocated_bytes") -> int:
 def allocated_blocks(segments: Iterable[Any]) -> Iterator[tuple[int, int, int, Any]]:
     """Device, address, bytes and recorded stack of each block that is allocated."""
     for segment in segments:
-        for address, block in blocks_of(segment):
+        for block in segment["blocks"]:
             if block["state"] == "active_allocated":
-                yield segment["device"], address, block["size"], block.get("frames") or ()
+                yield segment["device"], block["address"], block["size"], block.get("frames") or ()
 
 
 def _segments() -> Any:
@@ -314,10 +309,10 @@ def _segments() -> Any:
             return torch._C._cuda_memorySnapshot(None)["segments"]
 
 
-def _snapshot() -> Any:
-    """Segments and traces."""
+def snapshot() -> Any:
+    """All that the allocator tells: segments and traces."""
     with without_inductor():
-        return torch._C._cuda_memorySnapshot(None)
+        return torch.cuda.memory._snapshot()
 
 
 # -- the record as a whole -----------------------------------------------------------------------------------
@@ -334,8 +329,7 @@ def record() -> None:
 @contextlib.contextmanager
 def recorded() -> Iterator[bool]:
     """Record meanwhile, unless somebody does so already: whether it is begun here."""
-    with without_inductor():
-        begun = not any(torch.cuda.memory._snapshot()["device_traces"])
+    begun = not any(snapshot()["device_traces"])
     if begun:
         record()
     try:
@@ -349,10 +343,8 @@ def dump(path: str) -> str:
     """Write a snapshot to `path`, whole or not at all; what came of it, for people."""
     partial = f"{path}.{os.getpid()}.part"
     try:
-        with without_inductor():
-            snapshot = torch.cuda.memory._snapshot()
         with open(partial, "wb") as file:
-            pickle.dump(snapshot, file, protocol=4)  # torch's own viewer reads no later one
+            pickle.dump(snapshot(), file, protocol=4)  # torch's own viewer reads no later one
         os.replace(partial, path)
     except (OSError, RuntimeError) as error:
         with contextlib.suppress(OSError):

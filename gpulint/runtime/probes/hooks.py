@@ -68,22 +68,19 @@ def together(*undos: Undo) -> Undo:
 
 
 def optimizers(
-    made: Callable[[Any], None] | None = None,
-    steps: Callable[[Any], None] | None = None,
-    stepped: Callable[[Any], None] | None = None,
+    made: Callable[[Any], None] = _nothing,
+    steps: Callable[[Any], None] = _nothing,
+    stepped: Callable[[Any], None] = _nothing,
 ) -> Undo:
     """Call `made` with each new optimizer, `steps` before and `stepped` after each of its steps."""
     import torch.optim  # noqa: F401
 
     module: Any = sys.modules["torch.optim.optimizer"]  # torch.optim hides the name
-    undos: list[Undo] = []
-    if steps is not None:
-        undos.append(module.register_optimizer_step_pre_hook(lambda one, *_: steps(one)).remove)
-    if stepped is not None:
-        undos.append(module.register_optimizer_step_post_hook(lambda one, *_: stepped(one)).remove)
-    if made is not None:
-        undos.append(around(module.Optimizer, "__init__", after=lambda _, one, *__, **___: made(one)))
-    return together(*undos)
+    return together(
+        module.register_optimizer_step_pre_hook(lambda one, *_: steps(one)).remove,
+        module.register_optimizer_step_post_hook(lambda one, *_: stepped(one)).remove,
+        around(module.Optimizer, "__init__", after=lambda _, one, *__, **___: made(one)),
+    )
 
 
 def modules(before: Callable[[Any], None] | None = None, after: Callable[[Any], None] | None = None) -> Undo:

@@ -28,15 +28,14 @@ from torch.utils import _python_dispatch as modes
 from torch.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper_subclass
 
 from gpulint.runtime.probes import hooks
-from gpulint.runtime.probes.base import Block, Figures, Probe, Since, Tops
+from gpulint.runtime.probes.base import Block, Probe, Since, Tops
 from gpulint.runtime.probes.crests import Crests, by_site
 from gpulint.runtime.probes.dispatch import called, parts_of, tensors_in
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.probes.plain import live_tensors
+from gpulint.runtime.record.drift import rounded
 from gpulint.runtime.record.peaks import Stretch
-from gpulint.runtime.record.result import Place
-
-ROUND = 512  # the caching allocator's smallest block
+from gpulint.runtime.record.result import Figures, Place
 
 # Where a storage would live if the script ran on a GPU. PRESUMED: made by a factory call that names no
 # device; it is on the host in a script that moves tensors, and stands for the device in one that has no
@@ -90,13 +89,13 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
         self._follow_clones()
         if self._everything:
             return
-        for undo in (
+        undo = hooks.together(
             hooks.wrap(torch.Tensor, "to", lambda original: _moving(self, original, _target)),
             hooks.wrap(torch.Tensor, "cpu", lambda original: _moving(self, original)),
             hooks.wrap(torch, "load", lambda original: _reading(self, original)),
             hooks.around(torch, "compile", self._compile),
-        ):
-            self._undo.callback(undo)
+        )
+        self._undo.callback(undo)
 
     def _compile(self, *_: Any, **__: Any) -> None:
         self._compiles = True
@@ -140,7 +139,7 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
         for one in live_tensors():
             with contextlib.suppress(NotImplementedError, RuntimeError):
                 storage = one.untyped_storage()
-                size = _rounded(storage)
+                size = rounded(storage.nbytes())
                 if size and storage._cdata not in self._table and storage.device.type == "cpu":
                     moved = self._everything or (parameters_on_device and isinstance(one, torch.nn.Parameter))
                     self._born(storage, 0, DEVICE if moved else PRESUMED, size)
@@ -196,9 +195,9 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
                 for part in parts_of(tensor):
                     self._see(part, args)
                 return
-            if _is_fake(tensor):
+            if type(tensor).__name__ in ("FakeTensor", "FunctionalTensor"):
                 return
-        size = _rounded(storage)
+        size = rounded(storage.nbytes())
         if not size or storage.device.type == "meta":
             return
         site = self._frames.index(sys._getframe(2))
@@ -236,7 +235,7 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
         storage = tensor.untyped_storage()
         ref = self._table.get(storage._cdata)
         if ref is not None:
-            grown = _rounded(storage) - ref.size
+            grown = rounded(storage.nbytes()) - ref.size
             ref.size += grown
             self._change(ref.code, grown)
 
@@ -328,9 +327,6 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
         codes = [site * 4 + code for code in (DEVICE, PRESUMED, HOST) if self._public(code) == place]
         return [sum(self._series[mark].get(code, 0) for code in codes) for mark in marks]
 
-    def resolution(self, marks: list[int]) -> list[int]:
-        return marks
-
     def key(self, tensor: Any) -> Hashable | None:
         try:
             cdata: int = torch.Tensor.untyped_storage(tensor)._cdata
@@ -365,21 +361,12 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
         return said
 
 
-def _rounded(storage: Any) -> int:
-    size: int = (storage.nbytes() + ROUND - 1) // ROUND * ROUND
-    return size
-
-
 def _makes_storage(func: Any) -> bool:
     """Whether an operator can return memory of its own; views and in-place operators cannot."""
     schema = getattr(func, "_schema", None)  # an operator of higher order has none
     if func is _LIFT or schema is None:
         return True
     return any(item.alias_info is None and "Tensor" in str(item.type) for item in schema.returns)
-
-
-def _is_fake(tensor: torch.Tensor) -> bool:
-    return type(tensor).__name__ in ("FakeTensor", "FunctionalTensor")
 
 
 # -- transfers

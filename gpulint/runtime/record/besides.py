@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gpulint.runtime.record.records import Record
+from gpulint.runtime.record.records import Record, Site
 
 STOPPED = 0.25  # of what it grew by in the sampled steps: where all grow by less, it has stopped
 FEWEST_STOPPED = 60  # steps that show it
@@ -76,13 +76,10 @@ class ProcessMemory(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerContext(Record):
+class WorkerContext(Site):
     """A worker of a DataLoader, by its process, that began to use CUDA at a line of the user's."""
 
     pid: int
-    file: str
-    line: int
-    function: str
 
 
 @dataclass(frozen=True, slots=True)

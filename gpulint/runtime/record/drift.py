@@ -46,6 +46,11 @@ EXPANDABLE = (
 )
 
 
+def rounded(size: int) -> int:
+    """The bytes of the block that the caching allocator would give for so many."""
+    return -(-size // QUANTUM) * QUANTUM
+
+
 @dataclass(frozen=True, slots=True)
 class Births:
     """What one site left behind in one window: bytes and blocks by interval number.
@@ -401,15 +406,8 @@ def _when_full(holder: result.Holder) -> int:
     return round(each * (holder.bound or 0))
 
 
-def trend(figure: result.Figure, kind: result.StepKind, values: Sequence[int]) -> result.Trend:
-    """The slope of one figure over a window, with a cautious status: growing only if most pairs of points
-    rise."""
-    first, last = (values[0], values[-1]) if values else (0, 0)
-    return result.Trend(figure, kind, *moved(values), first, last, len(values))
-
-
 def moved(values: Sequence[int]) -> tuple[result.TrendStatus, float]:
-    """How a figure moved, and its slope."""
+    """How a figure moved, cautiously: growing only if most pairs of points rise; and its slope."""
     slope, steadiness = theil_sen(values), rising(values)
     if len(values) < 5:
         return "unknown", slope
@@ -424,7 +422,7 @@ def trends(kind: result.StepKind, samples: Sequence[result.Sample]) -> list[resu
     for figure in FIGURES:
         values = [value for sample in samples if (value := getattr(sample, figure)) is not None]
         if len(values) == len(samples) and len(values) >= 2:
-            one = trend(figure, kind, values)
+            one = result.Trend(figure, kind, *moved(values), values[0], values[-1], len(values))
             found.append(_fragmentation(one, samples) if figure == "reserved" else one)
     return found
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from gpulint.runtime.record.records import Record
+from gpulint.runtime.record.records import Record, Site
 
 # The sampled steps; evaluation loops, whenever they run; the start with warm-up; what comes after the sampled steps besides.
 Stretch = Literal["steps", "evaluation", "start", "later"]
@@ -19,13 +19,10 @@ STRETCHES: dict[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class PeakLine(Record):
+class PeakLine(Site):
     """A line and the `bytes` that were allocated there and alive at the peak. `kept` of its bytes are alive after the sampled
     steps as well, and `holder` says in words who keeps most of them; "" where nobody was found, or nothing is kept."""
 
-    file: str
-    line: int
-    function: str
     bytes: int
     kept: int = 0
     holder: str = ""
@@ -101,16 +98,13 @@ class Limits(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class LineAtPeak(Record):
+class LineAtPeak(Site):
     """A line, and the `bytes` that were allocated there and alive at a peak. `file` is as it is shown to people and written into
     a baseline, relative to that where it has been there, "" (with line 0) where no Python line is known; `path` is where it is.
     `code` is the line's text, which finds it again after it has moved. `kept` of its bytes outlive the step, and `holder` keeps
     them. `before` is what it had in the baseline, where it had less: None where no baseline is compared, or it lists no such
     line; `grew` is by how much it has more, at least."""
 
-    file: str
-    line: int
-    function: str
     code: str
     bytes: int
     path: str = ""

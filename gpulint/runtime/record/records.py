@@ -4,23 +4,11 @@ from __future__ import annotations
 
 import functools
 import types
-from dataclasses import fields
+from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T", bound="Record")
-
-
-def _encode(value: Any) -> Any:
-    if isinstance(value, Record):
-        return value.to_json()
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, (tuple, list)):
-        return [_encode(item) for item in value]
-    if isinstance(value, dict):
-        return {str(key): _encode(item) for key, item in value.items()}
-    return value
 
 
 def _decode(hint: Any, value: Any) -> Any:
@@ -32,7 +20,7 @@ def _decode(hint: Any, value: Any) -> Any:
             raise ValueError(f"{value!r} is none of {', '.join(map(repr, arguments))}")
         return value
     if origin is tuple:
-        if not isinstance(value, list):
+        if not isinstance(value, (list, tuple)):
             raise TypeError(f"expected a list, got {type(value).__name__}")
         return tuple(_decode(arguments[0], item) for item in value)
     if origin is dict:
@@ -54,12 +42,12 @@ def _hints(record: Any) -> dict[str, Any]:
 
 
 class Record:
-    """Base of everything below: `to_json` gives plain dicts and lists, `from_json` is its inverse."""
+    """Base of everything below: `to_json` gives plain dicts, and tuples for lists, `from_json` is its inverse."""
 
     __slots__ = ()
 
     def to_json(self) -> dict[str, Any]:
-        return {field.name: _encode(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
+        return asdict(self)  # type: ignore[call-overload,no-any-return]
 
     @classmethod
     def from_json(cls: type[T], data: dict[str, Any]) -> T:
@@ -70,3 +58,12 @@ class Record:
         if not isinstance(data, dict):
             raise TypeError(f"expected an object for {cls.__name__}, got {type(data).__name__}")
         return cls(**{name: _decode(hint, data[name]) for name, hint in _hints(cls).items() if name in data})  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class Site(Record):
+    """A place in the user's code. `file` is absolute; `line` 0 and `file` "" stand for "no Python frame"."""
+
+    file: str
+    line: int
+    function: str

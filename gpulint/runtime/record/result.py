@@ -13,6 +13,8 @@ from typing import Literal
 from gpulint.runtime.record.besides import Besides, Recording, WorkerContext
 from gpulint.runtime.record.peaks import CardUse, StretchPeak, highest_of
 from gpulint.runtime.record.records import Record
+from gpulint.runtime.record.records import Site as Site
+from gpulint.units import plural
 
 SCHEMA = 1
 MEASURED_HITS = 50  # of a line; more of them are only counted
@@ -96,8 +98,22 @@ class Part(Record):
     allocated: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures(Record):
+    """One reading of the device's memory, in bytes; None where the probe cannot know. `peak` counts from the reading before."""
+
+    allocated: int | None = None
+    reserved: int | None = None
+    active: int | None = None
+    inactive_split: int | None = None
+    retries: int | None = None
+    ooms: int | None = None
+    peak: int | None = None
+    host_tensors: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
-class Sample(Record):
+class Sample(Figures):
     """The state at the end of one step.
 
     `step` counts from 1 within its `kind`; `sampled` is False for warm-up. `seconds` counts from the run's
@@ -113,26 +129,9 @@ class Sample(Record):
     sampled: bool
     seconds: float
     duration: float
-    allocated: int | None = None
-    reserved: int | None = None
-    active: int | None = None
-    inactive_split: int | None = None
-    retries: int | None = None
-    ooms: int | None = None
-    peak: int | None = None
-    host_tensors: int | None = None
     rss: int | None = None
     heap: int | None = None
     parts: tuple[Part, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Site(Record):
-    """A place in the user's code. `file` is absolute; `line` 0 and `file` "" stand for "no Python frame"."""
-
-    file: str
-    line: int
-    function: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -463,7 +462,6 @@ def said_steps(counts: Mapping[StepKind, int]) -> str:
     """`6 steps`; where there are several kinds, `20 training and 12 evaluation steps`."""
     some = {kind: number for kind, number in counts.items() if number}
     if len(some) < 2:
-        number = sum(some.values())
-        return f"{number} step" if number == 1 else f"{number} steps"
+        return plural(sum(some.values()), "step")
     each = [f"{some[kind]} {name}" for kind, name in KIND_NAMES.items() if kind in some]
     return f"{', '.join(each[:-1])} and {each[-1]} steps"

@@ -11,7 +11,17 @@ from typing import Any, NamedTuple
 
 from gpulint.runtime.record.besides import Later
 from gpulint.runtime.record.drift import EVERY_STEP, FEWEST, FEWEST_WINDOWS
-from gpulint.runtime.record.result import Drift, Holder, Part, Place, Sample, Site, StepKind, WindowFigures
+from gpulint.runtime.record.result import (
+    Drift,
+    Figures,
+    Holder,
+    Part,
+    Place,
+    Sample,
+    Site,
+    StepKind,
+    WindowFigures,
+)
 
 EVALUATION = "evaluation"  # the name of those windows, beside a training
 ROUND = "round of"  # how the names of loops' windows begin
@@ -26,7 +36,7 @@ class Mark(NamedTuple):
     """One reading of everything. `parts` are those since the reading before: each but the last ended with a backward."""
 
     seconds: float
-    figures: Any  # probes.base.Figures
+    figures: Figures
     rss: int | None
     heap: int | None
     sequence: int  # number of the next autograd node
@@ -134,11 +144,9 @@ def sample_of(marks: list[Mark], series: Series, previous: int, mark: int, sampl
     """The sample of the step between two marks (`previous` is -1 for the run's start)."""
     reading = marks[mark]
     begin = marks[previous].seconds if previous >= 0 else 0.0
-    figures = reading.figures._asdict() if reading.figures is not None else {}
+    figures = reading.figures.to_json()
     within = marks[previous + 1 : mark + 1]
-    peaks = [one.figures.peak for one in within if one.figures is not None]
-    if peaks and all(peak is not None for peak in peaks):
-        figures["peak"] = max(peaks)
+    figures["peak"] = max((top for one in within if (top := one.figures.peak) is not None), default=None)
     return Sample(
         step=series.count,
         kind=series.kind,
