@@ -492,7 +492,6 @@ class Watch:
         self, steps: int = 20, warmup: int | None = None, device: str = "auto", home: str | None = None
     ) -> None:
         told = {"steps": steps, "warmup": warmup, "device": device, "home": home or os.getcwd()}
-        self.wanted = steps
         self.result: RankResult | None = None
         self._harness = Harness(Options.from_json(told), endless=True)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from gpulint.findings import Finding
@@ -39,7 +39,6 @@ TOTAL = 8  # sampled steps below which a rise is not held against what is named
 Why = Literal["bounded", "filling", "unsettled", "occasional", "gc-garbage", "optimizer", "host", "few"]
 
 
-@dataclass(frozen=True, slots=True)
 class Movement(Record):
     """How one figure moved over the sampled steps of a phase, in bytes.
 
@@ -57,7 +56,6 @@ class Movement(Record):
     within: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class Phase(Record):
     """The steps of one kind that one rank took, in `loops` loops: `steps` in all, `warmup` and `sampled` of
     them."""
@@ -85,7 +83,6 @@ class Phase(Record):
         return f"{self.name}: {result.said_steps({self.kind: self.sampled})} sampled{loops}{after}"
 
 
-@dataclass(frozen=True, slots=True)
 class Harmless(Record):
     """Growth that is no drift, and why. `device` and `host` are bytes a step, `total` is what had piled
     up."""
@@ -107,7 +104,6 @@ class Harmless(Record):
         return "may be filling" if self.why == "filling" else "harmless"
 
 
-@dataclass(frozen=True, slots=True)
 class Rate(Record):
     """What grows in windows of one kind, "" for steps: `each` bytes in one of them, which is `device` bytes a step."""
 
@@ -116,7 +112,6 @@ class Rate(Record):
     device: float
 
 
-@dataclass(frozen=True, slots=True)
 class Unexplained(Record):
     """`allocated` grew from step to step by `device` bytes more than survivors account for."""
 

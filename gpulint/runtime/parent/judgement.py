@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from gpulint.findings import Finding
@@ -24,7 +23,6 @@ NOTICED, NOTICED_SHARE = 64 * 1024, 0.001
 Status = Literal["confirmed", "refuted", "inconclusive", "not reached"]
 
 
-@dataclass(frozen=True, slots=True)
 class Judgement(Record):
     """What one rank's figures say about one finding.
 

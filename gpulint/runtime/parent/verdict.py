@@ -7,7 +7,7 @@ Pure functions on records. What is claimed stands on each finding; how measureme
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Literal
 
 from gpulint.findings import Confidence, Finding, in_words
@@ -26,8 +26,7 @@ _What = tuple[str, str, str]  # which holder or site, the same on every rank
 _FAILED = ("raised", "exit", "killed", "not-started", "no-steps", "no-torch", "no-device")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict(Judgement):
+class Verdict(Judgement, kw_only=True):
     """One finding, judged by all ranks. `ranks` are the ranks of this status where there are several. `doubts` are what the
     linter alone was not sure of."""
 
@@ -58,8 +57,7 @@ class Verdict(Judgement):
         return in_words(self.doubts, " without a run")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unpredicted(Share):
+class Unpredicted(Share, kw_only=True):
     """Growth that no finding explains: by holder, or by birth site where no holder was found."""
 
     text: str
@@ -74,7 +72,6 @@ class Unpredicted(Share):
         return rate(self)
 
 
-@dataclass(frozen=True, slots=True)
 class Wasted(Record):
     """A forward that no finding speaks of, run with grad enabled although no backward ever went through its graph.
     `count` calls ran, of which each kept `bytes` of activations; a cost, and no drift: they went with the graph."""
@@ -90,7 +87,6 @@ class Wasted(Record):
     ranks: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class Verification(Record):
     """A run with its verdicts. `target` is the script or module; `max_drift` bytes per step on the GPU are
     allowed. `gate` is the run held against further limits, where there are any; `foreign` are contexts of ranks on the cards of others."""
