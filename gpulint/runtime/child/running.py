@@ -103,7 +103,6 @@ def stack_text(frame: types.FrameType) -> str:
 
 def one_line(error: BaseException) -> str:
     """`ValueError: what it says`, on one line of at most 300 characters."""
-    said: Any = ""
     try:
         said = str(error)
     except Exception:

@@ -14,7 +14,6 @@ import sys
 import types
 from collections import deque
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
@@ -95,13 +94,10 @@ def describe(path: list[Any], sizes: Set[int] = frozenset()) -> Holder:
     variable = state.variable
     if container == "dict" and not variable.endswith("]") and state.scope != "cache":
         variable += "[...]"
-    scope, owner, file = state.scope, state.owner, state.file
-    renewed = bool(lines) and renews(file, state.base, state.attribute, lines)
-    text, line = _text(state, variable, container), lines[0] if lines else state.first_line
-    name = Holder(
-        text, variable, container, scope, owner, file, line, 0, 0, lines, bound=bound, length=length
-    )
-    return replace(name, renews=renewed, limit=limit)
+    name = _text(state, variable, container), variable, container, state.scope, state.owner, state.file
+    line = lines[0] if lines else state.first_line
+    renewed = bool(lines) and renews(state.file, state.base, state.attribute, lines)
+    return Holder(*name, line, 0, 0, lines, bound=bound, length=length, renews=renewed, limit=limit)
 
 
 def _limit(state: _State, path: list[Any], container: str, length: int | None) -> tuple[int | None, str]:

@@ -188,12 +188,9 @@ def _children(parent: Any) -> Iterator[Any]:
     elif issubclass(kind, type):
         if not plain.module_of(parent).startswith(("torch", "builtins", "collections", "typing", "abc")):
             yield from list(plain.namespace_of(parent).values())
-    elif issubclass(kind, torch.Tensor):
-        gradient = grad_of(parent)
-        if gradient is not None:
-            yield gradient
-        yield from gc.get_referents(parent)
     else:
+        if issubclass(kind, torch.Tensor) and (gradient := grad_of(parent)) is not None:
+            yield gradient
         yield from _inner(gc.get_referents(parent))
 
 
@@ -366,11 +363,8 @@ def _globals_of(module: types.ModuleType) -> Iterator[tuple[Any, Root]]:
 
 def other_roots(frames: Frames) -> Iterator[tuple[Any, Root]]:
     for name, module in list(sys.modules.items()):
-        if (
-            plain.is_one(module, types.ModuleType)
-            and not _is_user_module(module, frames)
-            and name.split(".")[0] != "gpulint"
-        ):
+        ours = name.partition(".")[0] == "gpulint"
+        if not ours and plain.is_one(module, types.ModuleType) and not _is_user_module(module, frames):
             yield from _globals_of(module)
 
 

@@ -65,14 +65,14 @@ _Ranked = TypeVar("_Ranked", bound=Any)  # a frozen record with `ranks`
 
 
 def over_ranks(
-    seen: Iterable[tuple[Hashable, _Ranked]], size: Callable[[_Ranked], Any], several: bool
+    seen: Iterable[tuple[int, Hashable, _Ranked]], size: Callable[[_Ranked], Any], several: bool
 ) -> list[_Ranked]:
-    """Each thing once, as the rank saw it that has most of it, with all ranks that saw it where there are `several`."""
+    """Each thing, `seen` by a rank, once: as the rank saw it that has most of it, with all ranks that saw it where there are `several`."""
     found: dict[Hashable, _Ranked] = {}
-    for key, one in seen:
+    for rank, key, one in seen:
         known = found.get(key)
         worst, ranks = (one, ()) if known is None else (max(known, one, key=size), known.ranks)
-        found[key] = replace(worst, ranks=(*ranks, *one.ranks) if several else ())
+        found[key] = replace(worst, ranks=(*ranks, rank) if several else ())
     return list(found.values())
 
 

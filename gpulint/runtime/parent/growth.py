@@ -197,18 +197,14 @@ def movement_text(moved: Movement) -> str:
         return f"{ends}, flat"
     if moved.status in ("growing", "shrinking", "fragmentation"):
         loop = " within a loop" if moved.within else ""
-        return f"{ends}, {format_bytes(moved.slope, signed=True)} a step{loop}{_aside(moved)}"
+        cached = moved.figure == "reserved" and moved.status == "growing"
+        aside = " (cached by the allocator: not counted as drift)" if cached else ""
+        return f"{ends}, {format_bytes(moved.slope, signed=True)} a step{loop}{aside}"
     if moved.status == "unknown":
         return f"{ends}, too few steps for a trend"
     if (moved.first, moved.last) == (moved.low, moved.high):
         return f"{ends}, not steadily"
     return f"{ends}, up and down between {format_bytes(moved.low)} and {format_bytes(moved.high)}"
-
-
-def _aside(moved: Movement) -> str:
-    if moved.figure == "reserved" and moved.status == "growing":
-        return " (cached by the allocator: not counted as drift)"
-    return ""
 
 
 def notes(run: result.RunResult) -> list[str]:
@@ -236,11 +232,7 @@ def peak_text(run: result.RunResult) -> tuple[str, str] | None:
 
 def harmless(findings: Sequence[Finding], evidence: Sequence[Evidence]) -> tuple[Harmless, ...]:
     """Every growth that is no drift, that no verdict on `findings` speaks of and that is worth a line, largest first."""
-    seen = (
-        (key, replace(found, ranks=(one.rank.rank,)))
-        for one in evidence
-        for key, found in _of_rank(findings, one).items()
-    )
+    seen = ((one.rank.rank, *found) for one in evidence for found in _of_rank(findings, one).items())
     merged = over_ranks(seen, lambda found: found.total, len(evidence) > 1)
     return tuple(sorted(merged, key=lambda h: (-h.device, -h.total)))
 

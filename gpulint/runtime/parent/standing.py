@@ -68,7 +68,7 @@ class HostGrowth(Record):
 def idle(run: RunResult) -> tuple[Idle, ...]:
     """Memory that was alive and that nothing touched, worst first, without what is told as growth."""
     seen = (
-        ((one.text, one.file, one.line), Idle(one, watched_text(rank), (rank.rank,)))
+        (rank.rank, (one.text, one.file, one.line), Idle(one, watched_text(rank)))
         for rank in run.ranks
         for one in _merged(rank)
     )
@@ -110,8 +110,8 @@ def tied(run: RunResult) -> tuple[Tied, ...]:
         came = rank.besides.collections
         for one in rank.besides.cycles if waits else ():
             share, often = waits * one.bytes / whole, came.partial + came.full
-            now = Tied(one, share, often, rank.steps(), came.freed, (rank.rank,))
-            seen.append(((*one.chain, one.cut), now))
+            now = Tied(one, share, often, rank.steps(), came.freed)
+            seen.append((rank.rank, (*one.chain, one.cut), now))
     found = over_ranks(seen, lambda one: one.per_step, len(run.ranks) > 1)
     return tuple(sorted(found, key=lambda one: -one.per_step))
 

@@ -7,7 +7,7 @@ Pure functions on records. What is claimed stands on each finding; how measureme
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Literal
 
 from gpulint.findings import Confidence, Finding, in_words
@@ -256,10 +256,9 @@ def _verdict(finding: Finding, found: Judgement, ranks: tuple[int, ...]) -> Verd
     text = found.text
     if ranks and found.status == "confirmed":
         text = f"on {_ranks(ranks)}: {text}"
-    figures = {field.name: getattr(found, field.name) for field in fields(found)}
     same = ("code", "name", "message", "line", "column", "end_line", "end_column", "doubts")
     told = {name: getattr(finding, name) for name in same}
-    return Verdict(**{**figures, "text": text}, **told, file=real(finding.filename), ranks=ranks)
+    return Verdict(**{**vars(found), "text": text}, **told, file=real(finding.filename), ranks=ranks)
 
 
 def _sharing(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
@@ -292,7 +291,7 @@ def _ranks(ranks: tuple[int, ...]) -> str:
 
 def _unpredicted(findings: Sequence[Finding], evidence: Sequence[Evidence]) -> list[Unpredicted]:
     seen = (
-        ((found.file, found.line, what), found)
+        (one.rank.rank, (found.file, found.line, what), found)
         for one in evidence
         for what, found in (*_holders_left(findings, one), *_sites_left(findings, one))
     )
@@ -325,16 +324,9 @@ def _left(holder: Holder, share: Share, one: Evidence) -> Unpredicted:
     # Autograd nodes cost host memory; how much is known only where the whole heap is seen to grow.
     host = one.heap_slope(one.kind_of(holder)) if share.nodes else None
     born = tuple(held.site for held in holder.births)[:5]
-    grows = replace(share, host=max(share.host, host or 0.0))
+    grows = {**vars(share), "host": max(share.host, host or 0.0)}
     file = real(holder.file) if holder.file else ""
-    return _grown(one.text_of(holder), file, holder.line, grows, born, one)
-
-
-def _grown(
-    text: str, file: str, line: int, grows: Share, born: tuple[Site, ...], one: Evidence
-) -> Unpredicted:
-    ranks = (one.rank.rank,)
-    return Unpredicted(**grows.to_json(), text=text, file=file, line=line, born=born, ranks=ranks)
+    return Unpredicted(**grows, text=one.text_of(holder), file=file, line=holder.line, born=born)
 
 
 def _sites_left(findings: Sequence[Finding], one: Evidence) -> list[tuple[_What, Unpredicted]]:
@@ -349,8 +341,8 @@ def _sites_left(findings: Sequence[Finding], one: Evidence) -> list[tuple[_What,
         if missing > 0.2:
             site = drift.site
             text = f"born in `{site.function}`, holder not found" if site.file else "holder not found"
-            grows = Share.of_drift(drift, missing)
-            found = _grown(text, real(site.file), site.line, grows, (site,), one)
+            grows, file = Share.of_drift(drift, missing), real(site.file)
+            found = Unpredicted(**vars(grows), text=text, file=file, line=site.line, born=(site,))
             left.append((("site", site.function, ""), found))
     return left
 
@@ -363,7 +355,7 @@ def _wasted(confirmed: Sequence[Finding], evidence: Sequence[Evidence]) -> list[
         for forward in _forwards_for_nothing(one):
             if forward not in told:
                 found = _wasted_forward(forward, one)
-                seen.append(((found.file, found.line, found.module, found.mode), found))
+                seen.append((one.rank.rank, (found.file, found.line, found.module, found.mode), found))
     listed = over_ranks(seen, lambda w: w.bytes, len(evidence) > 1)
     return sorted(listed, key=lambda w: (-w.bytes, w.file, w.line))
 
@@ -391,8 +383,8 @@ def _wasted_forward(forward: ForwardFigures, one: Evidence) -> Wasted:
         f"went through it{followed}: a call keeps {size(kept)} of activations for nothing"
         f"{' (the median)' if forward.dead > 1 else ''}; {advice}"
     )
-    where, ranks = (real(site.file), site.line, site.function), (one.rank.rank,)
-    return Wasted(text, *where, forward.module, mode, forward.count, kept, ranks)
+    where = real(site.file), site.line, site.function
+    return Wasted(text, *where, forward.module, mode, forward.count, kept)
 
 
 def _garbage(evidence: Sequence[Evidence]) -> list[str]:

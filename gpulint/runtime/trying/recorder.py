@@ -8,7 +8,6 @@ drawn from a generator, and no network, optimizer or graph is kept alive.
 from __future__ import annotations
 
 import contextlib
-import functools
 import hashlib
 import random
 import sys
@@ -217,7 +216,7 @@ class Recorder:
         if _is_capturing():
             return
         with _aside():
-            self._norms.add(_quietly(functools.partial(norm_of, optimizer)))
+            self._norms.add(_quietly(norm_of, optimizer))
 
     def _begins(self, *args: Any, tensors: Any = None, outputs: Any = None, **_: Any) -> None:
         """A backward, or a `torch.autograd.grad`, of the first argument, whatever its name."""
@@ -234,7 +233,7 @@ class Recorder:
         if self._inside or torch.compiler.is_compiling() or _is_capturing():
             return
         with _aside():
-            self._losses.add(_quietly(functools.partial(_total, tensors)))
+            self._losses.add(_quietly(_total, tensors))
 
     # -- the end ---------------------------------------------------------------------------------------------
 
@@ -266,10 +265,10 @@ def _aside() -> Iterator[None]:
         yield
 
 
-def _quietly(read: Callable[[], torch.Tensor | None]) -> torch.Tensor | None:
+def _quietly(read: Callable[[Any], torch.Tensor | None], of: Any) -> torch.Tensor | None:
     """What `read` gives; None for tensors of kinds that cannot be summed."""
     try:
-        return read()
+        return read(of)
     except (RuntimeError, NotImplementedError, TypeError, ValueError, AttributeError):
         return None
 
