@@ -162,7 +162,7 @@ class Watch:
 
     def _watch_optimizers(self) -> None:
         def before(optimizer: Any) -> None:
-            for parameter in _parameters(optimizer):
+            for parameter in hooks.parameters_of(optimizer):
                 self._know(parameter)
                 self._mark("gradients", parameter.grad, parameter)
             self.tape.phase = Phase.OPTIMIZER
@@ -172,7 +172,7 @@ class Watch:
             for parameter, state in optimizer.state.items():
                 for value in state.values() if isinstance(state, dict) else ():
                     self._mark("optimizer state", value, parameter)
-            parameters = frozenset(id(one) for one in _parameters(optimizer))
+            parameters = frozenset(id(one) for one in hooks.parameters_of(optimizer))
             self.stepper.optimizer(parameters, id(optimizer))
 
         hooks.optimizers(lambda _: self.stepper.optimizer_created(), before, after)
@@ -210,10 +210,6 @@ class Watch:
             self._epochs += 1
             self._since_epoch = 0
             self._alike = 0
-
-
-def _parameters(optimizer: Any) -> list[Any]:
-    return [parameter for group in optimizer.param_groups for parameter in group["params"]]
 
 
 # -- phases --------------------------------------------------------------------------------------------------------

@@ -185,12 +185,10 @@ class Harness:
     def _rest(self) -> None:
         """Measure no more. The hooks that see steps stay, to stop the script again if it swallows the
         stop."""
-        self._touching.stop()
-        self.session.lines.stop()
-        self.session.ticks.stop()
-        self.session.calls.stop()
-        self.session.collector.stop()
-        self.session.probe.stop()
+        session = self.session
+        counting = session.lines, session.ticks, session.calls, session.collector
+        for one in (self._touching, *counting, session.probe):
+            one.stop()
 
     def stop_watching(self) -> None:
         """Take every hook out, so that the interpreter can end in peace."""
@@ -422,7 +420,7 @@ class Harness:
         iterator = self._iterator() if self._iterator is not None else None
         if iterator is not None:
             self._passes[iterator] = self._passes.get(iterator, 0) + 1
-        parameter = next((p for group in optimizer.param_groups for p in group["params"]), optimizer)
+        parameter = next(iter(hooks.parameters_of(optimizer)), optimizer)
         self._trains()
         if self.session.recorder is not None:
             self.session.recorder.stepped(optimizer)

@@ -11,6 +11,7 @@ from gpulint.runtime.child.looks import LOOKS, Looks
 from gpulint.runtime.child.session import TRAINING, Session
 from gpulint.runtime.observing.calls import collect
 from gpulint.runtime.observing.hostmemory import HostMemory
+from gpulint.runtime.probes.hooks import parameters_of
 from gpulint.runtime.record.result import Progress, Sample, StepKind
 from gpulint.runtime.record.series import Mark, Series, sample_of
 
@@ -192,8 +193,8 @@ class Steps:
         """A loop with an optimizer for parameters that were never stepped is another training: it warms up
         anew, and what its steps leave behind is not measured against the steps of the one before."""
         series = self._session.series["train"]
-        known = {id(p) for one in self._optimizers.values() for p in _parameters(one())}
-        if len(series.boundaries) <= LOOKS[-1] or any(id(p) in known for p in _parameters(optimizer)):
+        known = {id(p) for one in self._optimizers.values() for p in parameters_of(one())}
+        if len(series.boundaries) <= LOOKS[-1] or any(id(p) in known for p in parameters_of(optimizer)):
             return
         series.begin_anew()
 
@@ -238,11 +239,6 @@ class Steps:
         else:
             session.lines.forget()
         session.watch_more(session.lingering is None and (trained or not session.stepper.has_optimizer))
-
-
-def _parameters(optimizer: Any) -> list[Any]:
-    groups = getattr(optimizer, "param_groups", ())
-    return [parameter for group in groups for parameter in group["params"]]
 
 
 class DeviceChoice:

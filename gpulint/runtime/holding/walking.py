@@ -77,10 +77,6 @@ class Walk:
     # Whether it does not go to an object (the first) from another
     cut: Callable[[Any, Any], bool] | None = None
 
-    @property
-    def complete(self) -> bool:
-        return len(self.found) >= len(self.targets)
-
     def close(self) -> None:
         """Let go of everything at once: what lingers here would be the next look's survivors."""
         self.cut = None
@@ -213,7 +209,7 @@ def follow_graphs(walk: Walk) -> None:
     rooted = [(_sequence(node), node, tensor) for node, tensor in fresh if node is not None]
     for _, node, tensor in sorted(rooted, key=lambda found: found[0]):
         walk.nodes[id(tensor)] = _graph(walk, tensor, node)
-        if walk.complete and not walk.old:
+        if len(walk.found) >= len(walk.targets) and not walk.old:
             return
 
 

@@ -252,8 +252,7 @@ def _made_since(first: int, ends: list[Any]) -> set[Any]:
 
 
 def _sequence_of(node: Any) -> int:
-    number: int = node._sequence_nr()
-    return number
+    return int(node._sequence_nr())
 
 
 def _tensors(out: Any, depth: int = 3) -> Iterator[Any]:

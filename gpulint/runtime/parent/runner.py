@@ -213,6 +213,8 @@ class _Connection:
 class _Follower:
     """Follows one run from its start to its last process."""
 
+    _process: subprocess.Popen[bytes]
+
     def __init__(self, what: Run, listener: _Listener, on_progress: OnProgress | None) -> None:
         self._what = what
         self._listener = listener
@@ -221,7 +223,6 @@ class _Follower:
         self._selector = selectors.DefaultSelector()
         self._selector.register(listener.socket, selectors.EVENT_READ)
         self._connections: list[_Connection] = []
-        self._process: subprocess.Popen[bytes] | None = None
         self._tails: list[Tail] = []
         self._told: str | None = None
         self._contexts: list[WorkerContext] = []
@@ -237,7 +238,6 @@ class _Follower:
             return self._finish(
                 measured.End("not-started", f"{self._what.python} could not be started: {error}")
             )
-        assert self._process is not None
         try:
             self._watch()
         except KeyboardInterrupt:
@@ -280,7 +280,6 @@ class _Follower:
 
     def _watch(self, until: float | None = None) -> None:
         """Read what the children say until the run is over, one way or another."""
-        assert self._process is not None
         limit = None if self._what.timeout is None else self._begin + self._what.timeout
         while self._process.poll() is None:
             self._read(0.05)
@@ -394,7 +393,6 @@ class _Follower:
         return measured.RankResult(connection.rank, 1, environment, end, samples=samples, process=process)
 
     def _end(self) -> measured.End:
-        assert self._process is not None
         results = self._order
         silent = [c for c in self._connections if c.trusted and c.result is None and not c.process]
         known = end_of(results, len(results) + len(silent))

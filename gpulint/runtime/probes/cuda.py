@@ -288,8 +288,7 @@ class CudaProbe(Probe):
 
 
 def _current(device: int, what: str, figure: str = "allocated_bytes") -> int:
-    value: int = torch._C._cuda_memoryStats(device)[figure]["all"][what]
-    return value
+    return int(torch._C._cuda_memoryStats(device)[figure]["all"][what])
 
 
 def allocated_blocks(segments: Iterable[Any]) -> Iterator[tuple[int, int, int, Any]]:

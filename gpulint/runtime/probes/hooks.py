@@ -67,6 +67,12 @@ def together(*undos: Undo) -> Undo:
     return stack.close
 
 
+def parameters_of(optimizer: Any) -> list[Any]:
+    """All that an optimizer optimizes."""
+    groups = getattr(optimizer, "param_groups", ())
+    return [parameter for group in groups for parameter in group["params"]]
+
+
 def optimizers(
     made: Callable[[Any], None] = _nothing,
     steps: Callable[[Any], None] = _nothing,

@@ -34,8 +34,7 @@ def namespace_of(kind: type) -> types.MappingProxyType[str, Any]:
 
 def bases_of(kind: type) -> tuple[type, ...]:
     """A class and those that it inherits from, in the order of look-up."""
-    found: tuple[type, ...] = _TYPE_MRO.__get__(kind)
-    return found
+    return tuple(_TYPE_MRO.__get__(kind))
 
 
 def module_of(kind: type) -> str:
@@ -49,8 +48,7 @@ def module_of(kind: type) -> str:
 
 def name_of(kind: type) -> str:
     """A class's qualified name."""
-    name: str = _TYPE_QUALNAME.__get__(kind)
-    return name
+    return str(_TYPE_QUALNAME.__get__(kind))
 
 
 def is_one(value: Any, *kinds: type) -> bool:

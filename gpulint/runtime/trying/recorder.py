@@ -43,11 +43,10 @@ def dense(tensor: Any) -> torch.Tensor:
 def norm_of(optimizer: Any) -> torch.Tensor | None:
     """The norm of everything that an optimizer optimizes, as a float64 tensor that nothing has waited for."""
     alike: dict[tuple[torch.device, torch.dtype], list[torch.Tensor]] = {}
-    for group in optimizer.param_groups:
-        for parameter in group["params"]:
-            if isinstance(parameter, torch.Tensor) and parameter.numel():
-                one = dense(parameter)
-                alike.setdefault((one.device, one.dtype), []).append(one)
+    for parameter in hooks.parameters_of(optimizer):
+        if isinstance(parameter, torch.Tensor) and parameter.numel():
+            one = dense(parameter)
+            alike.setdefault((one.device, one.dtype), []).append(one)
     total: torch.Tensor | None = None
     for (device, _), tensors in alike.items():
         norms = torch.stack(torch._foreach_norm(tensors)).double()
