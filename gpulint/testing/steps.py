@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 import pytest
 import torch
 
-from gpulint.runtime.child.harness import Watch
+from gpulint.runtime.child.harness import Harness
 from gpulint.runtime.probes.frames import Frames
+from gpulint.runtime.record.options import Options
 from gpulint.runtime.record.result import Drift, RankResult
 from gpulint.testing.asking import FEWEST, LIMITS, Limits, size_of
 from gpulint.testing.devices import place_of
@@ -31,13 +32,15 @@ class GpuMemory:
     def __init__(self, limits: Limits, root: str, meter: Meter | None = None) -> None:
         self.limits = limits
         self.root = root
-        self._watch = Watch(limits.steps, limits.warmup, limits.device, root)
+        told = {"steps": limits.steps, "warmup": limits.warmup, "device": limits.device, "home": root}
+        self._harness = Harness(Options.from_json(told), endless=True)
+        self._result: RankResult | None = None
         self._meter = meter
-        self._watch.__enter__()
+        self._harness.start()
 
     def step(self) -> None:
         """The end of one step, in a loop that has neither an optimizer nor a module's forward."""
-        self._watch.step()
+        self._harness.step()
 
     def steps(self, items: Iterable[Item] | int | None = None) -> Iterator[Item | int]:
         """Yield each of `items`, or as many numbers as it takes (with warm-up), with a step's end after each."""
@@ -56,16 +59,15 @@ class GpuMemory:
     @property
     def sampled(self) -> int:
         """The steps sampled so far, warm-up not counted."""
-        return self._watch.sampled
+        return self._harness.session.sampled
 
     def result(self, anew: bool = True) -> RankResult:
         """Everything measured. Ends the watch; call it while what may leak is still held."""
-        if self._watch.result is None:
+        if self._result is None:
             if self._meter is not None:
                 self._meter.note()  # the watch shares torch's counters, and takes its own back
-            self._watch.leave(anew)
-            assert self._watch.result is not None
-        return self._watch.result
+            self._result = self._harness.leave(anew)
+        return self._result
 
     @property
     def leaks(self) -> tuple[Drift, ...]:

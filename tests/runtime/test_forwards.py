@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from sampling import Watch
 
-from gpulint.runtime.child.harness import Watch
 from gpulint.runtime.parent.verdict import Wasted, verify
 from gpulint.runtime.record.result import ForwardFigures, RunResult
 

@@ -13,7 +13,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from gpulint.runtime.child.harness import Watch  # noqa: E402
+from sampling import Watch  # noqa: E402
+
 from gpulint.runtime.observing import machine  # noqa: E402
 from gpulint.runtime.probes import hooks  # noqa: E402
 from gpulint.runtime.probes.cuda import CudaProbe  # noqa: E402

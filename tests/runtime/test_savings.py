@@ -12,7 +12,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from gpulint.runtime.child.harness import Watch  # noqa: E402
+from sampling import Watch  # noqa: E402
+
 from gpulint.runtime.holding import holders, walking  # noqa: E402
 from gpulint.runtime.observing.calls import Calls  # noqa: E402
 from gpulint.runtime.probes.base import Block  # noqa: E402
