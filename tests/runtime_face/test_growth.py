@@ -11,7 +11,8 @@ import pytest
 from made import drift, finding, holder, ran, rank, samples, text_of, verified
 
 from gpulint.reports.verify import as_json, progress
-from gpulint.runtime.parent.growth import movement_text, phases
+from gpulint.reports.verify.words import movement_text
+from gpulint.runtime.parent.growth import phases
 from gpulint.runtime.parent.runner import Run
 from gpulint.runtime.record.result import (
     Drift,

@@ -13,18 +13,20 @@ from gpulint.reports import plural
 from gpulint.reports.layout import Excerpt
 from gpulint.reports.verify.chart import chart
 from gpulint.reports.verify.gate import TITLE, gate_blocks, gate_headline
-from gpulint.runtime.parent.evidence import Evidence
-from gpulint.runtime.parent.growth import (
+from gpulint.reports.verify.words import (
     SAID,
+    context_text,
     movement_text,
     notes,
     peak_text,
-    phases,
     seen_text,
+    tied_text,
     told_windows,
 )
+from gpulint.runtime.parent.evidence import Evidence
+from gpulint.runtime.parent.growth import phases
 from gpulint.runtime.parent.judging import nodes_text
-from gpulint.runtime.parent.standing import context_text, host_text, idle_text, tied_text
+from gpulint.runtime.parent.standing import host_text, idle_text
 from gpulint.runtime.parent.verdict import UNSETTLED, Unpredicted, Verdict, Verification, Wasted
 from gpulint.runtime.record.result import RankResult, Site
 from gpulint.source.sources import Sources

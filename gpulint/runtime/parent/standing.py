@@ -5,14 +5,12 @@ Pure functions on records.
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gpulint.runtime.parent.evidence import Evidence, over_ranks
 from gpulint.runtime.record import drift as drifts
-from gpulint.runtime.record.besides import Cycle, ProcessMemory, Untouched, WorkerContext
+from gpulint.runtime.record.besides import Cycle, ProcessMemory, Untouched
 from gpulint.runtime.record.records import Record
 from gpulint.runtime.record.result import KIND_NAMES, RankResult, RunResult, StepKind, said_steps
 from gpulint.units import format_bytes, plural
@@ -217,17 +215,6 @@ def idle_text(one: Idle) -> str:
     return f"{said}; `del {what.written}` alone gives back {format_bytes(what.freed)}{others}"
 
 
-def tied_text(one: Tied) -> str:
-    """`514.00 KiB a step wait in reference cycles until the collector runs; …`."""
-    what = one.what
-    size = f"{format_bytes(round(one.per_step))} a step"
-    ring = (*what.chain, re.sub(r"^`(\w+)\..*`$", r"`\1`", what.chain[0])) if what.chain else ()
-    chain = f", tied by {' → '.join(ring)}" if ring else ""
-    times = "never" if not one.came else "once" if one.came == 1 else f"{one.came} times"
-    freed = f", and freed {format_bytes(one.freed)}" if one.freed else ""
-    return f"{size} wait for Python's collector{chain}; in {one.steps} sampled steps it came {times}{freed}"
-
-
 def host_text(one: HostGrowth) -> str:
     """`memory of 2 DataLoader workers grows by 1.20 MiB a step (4.10 GiB a minute at this speed), …`."""
     rate = f"{format_bytes(round(one.per_step))} a step ({format_bytes(round(one.per_minute))} a minute at this speed)"
@@ -238,13 +225,4 @@ def host_text(one: HostGrowth) -> str:
     return (
         f"memory of {who} grows by {rate}, {format_bytes(one.first)} to {format_bytes(one.last)} "
         f"over {one.steps} steps{ends}"
-    )
-
-
-def context_text(one: WorkerContext) -> str:
-    """`a DataLoader worker has a CUDA context since data.py:12 in Images.__getitem__: …`."""
-    where = f" since {os.path.basename(one.file)}:{one.line} in {one.function}" if one.file else ""
-    return (
-        f"a DataLoader worker (process {one.pid}) has a CUDA context{where}: each such worker takes some hundred MiB of the "
-        "card, which no allocator counts; make CPU tensors there, and move batches in the training process"
     )

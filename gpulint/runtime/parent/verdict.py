@@ -14,11 +14,11 @@ from gpulint.findings import Confidence, Finding, in_words
 from gpulint.runtime.parent import growth, judging, standing
 from gpulint.runtime.parent.evidence import Evidence, Share, over_ranks, real
 from gpulint.runtime.parent.growth import account, harmless, phases, unexplained
-from gpulint.runtime.parent.judgement import NEGLIGIBLE, Judgement, Status, per, place, rate, size, times
+from gpulint.runtime.parent.judgement import Judgement, Status, per, place, rate, size, times
 from gpulint.runtime.parent.standing import HostGrowth, Idle, Tied
 from gpulint.runtime.record.peaks import ForeignContext, Gate
 from gpulint.runtime.record.records import Record
-from gpulint.runtime.record.result import ForwardFigures, Holder, Place, RunResult, Site, Trend
+from gpulint.runtime.record.result import ForwardFigures, Holder, RunResult, Site, Trend
 
 UNSETTLED = 3  # the exit status where it cannot be told whether growth ends
 _ORDER: tuple[Status, ...] = ("confirmed", "inconclusive", "refuted", "not reached")
@@ -392,6 +392,3 @@ def _garbage(evidence: Sequence[Evidence]) -> list[str]:
     waiting = [drift for one in evidence for drift in one.rank.garbage]
     said = (f"{size(d.bytes_per_step)} a step born at {place(d.site)} {d.reason}" for d in waiting)
     return list(dict.fromkeys(said))
-
-
-__all__ = ["NEGLIGIBLE", "Place", "Unpredicted", "Verdict", "Verification", "Wasted", "verify"]
