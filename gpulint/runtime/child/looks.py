@@ -370,11 +370,9 @@ def _births(
     found = []
     for cell in dict.fromkeys([*had, *alive, *now]):
         site, place = cell
-        garbage = had[cell] - alive[cell]
+        born = alive[cell], counts[cell], had[cell] - alive[cell]
         levels = _levels(probe, site, place, boundaries)
-        found.append(
-            drift.Births(frames.sites[site], place, alive[cell], counts[cell], garbage, levels, now[cell])
-        )
+        found.append(drift.Births(frames.sites[site], place, *born, levels, now[cell]))
     return found
 
 

@@ -54,14 +54,7 @@ def _run_script(target: str, compiler: Callable[[bytes, str], CodeType]) -> None
     path = os.path.abspath(target)
     main = types.ModuleType("__main__")
     loader = importlib.machinery.SourceFileLoader("__main__", path)
-    main.__dict__.update(
-        __file__=path,
-        __builtins__=__builtins__,
-        __loader__=loader,
-        __package__=None,
-        __spec__=None,
-        __cached__=None,
-    )
+    main.__dict__.update(__file__=path, __builtins__=__builtins__, __loader__=loader, __cached__=None)
     sys.modules["__main__"] = main
     with io.open_code(path) as source:
         code = compiler(source.read(), path)

@@ -201,8 +201,8 @@ class Windows:
         """A window that the user has named begins."""
         if not self.are_named:
             self.are_named = True
-            for key in [key for key, span in self._session.spans.items() if span.name != EVALUATION]:
-                del self._session.spans[key]
+            known = self._session.spans.items()
+            self._session.spans = {key: span for key, span in known if span.name == EVALUATION}
         self.begin(name, name, site)
 
     def end(self, key: Hashable, again: bool = False, last: bool = False) -> None:

@@ -208,10 +208,8 @@ class _Knot:
         elif name in PARTS or plain.module_of(kind).partition(".")[0] == "torch":
             return None
         else:
-            rank, text = (
-                3,
-                f"attribute `{name}` of `{plain.name_of(kind)}` leads back: hold it by `weakref.ref`",
-            )
+            rank = 3
+            text = f"attribute `{name}` of `{plain.name_of(kind)}` leads back: hold it by `weakref.ref`"
         file = file_of(kind)
         lines = storing_lines(file, name, True) if file else ()
         return _Edge(rank, above, below, text, file, lines[0] if lines else 0)
@@ -233,15 +231,8 @@ def _told(objects: list[Any], blocks: list[Block], frames: Frames) -> Cycle:
     edges = (knot.edge(above, below) for above in objects for below in knot.below(above))
     written = [edge for edge in edges if edge is not None]
     cut = min(written, key=lambda edge: edge.rank, default=_Edge(9, objects[0], objects[0], ""))
-    return Cycle(
-        chain=tuple(_chain(knot.way(cut.below, cut.above))),
-        cut=cut.text,
-        file=cut.file,
-        line=cut.line,
-        count=len(blocks),
-        bytes=sum(block.size for block in blocks),
-        born=born_at(blocks, frames),
-    )
+    chain, size = tuple(_chain(knot.way(cut.below, cut.above))), sum(block.size for block in blocks)
+    return Cycle(chain, cut.text, cut.file, cut.line, len(blocks), size, born_at(blocks, frames))
 
 
 def _chain(ring: list[Any]) -> Iterator[str]:

@@ -69,9 +69,8 @@ def find(
         groups = _group(walk, modules, sizes, several)
         _hold_others_too(walk, groups, walking.user_roots(frames, extra_frames))
         shown = _shown_of(walk, {key for group in groups for key in group.slices})
-        found = [_holder(group, frames, shown) for group in groups] + (
-            [_unknown(lost, frames)] if lost else []
-        )
+        found = [_holder(group, frames, shown) for group in groups]
+        found += [_unknown(lost, frames)] if lost else []
         return sorted(found, key=lambda holder: (-holder.bytes, -holder.nodes, holder.text))
 
 

@@ -57,10 +57,9 @@ class _Cell:
     def figures(self, site: Site, module: str, training: bool, grad: bool) -> ForwardFigures:
         """As the result has them."""
         dead, wasted = len(self.wasted), statistics.median_high(self.wasted) if self.wasted else None
-        memory = (self.kept, self.output, self.seconds, self.visited, dead, wasted)
-        return ForwardFigures(
-            site, module, training, grad, self.count, *memory, weights=self.weights, inner=self.inner
-        )
+        graph = self.visited, dead, wasted, self.weights, self.inner
+        told = site, module, training, grad, self.count, self.kept, self.output, self.seconds
+        return ForwardFigures(*told, *graph)
 
 
 @dataclass(slots=True, eq=False)

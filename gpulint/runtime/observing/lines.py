@@ -175,10 +175,9 @@ class LineCounter:
         found = []
         for file, line, column in self._order:
             one = self._figures.get((file, line, column)) or _Line()
-            seconds, memory = one.seconds if one.taken else None, {**one.memory, "column": column}
-            found.append(
-                LineFigures(file, line, one.hits, one.sampled, seconds, judged_hits=one.judged, **memory)
-            )
+            seconds = one.seconds if one.taken else None
+            more = {**one.memory, "column": column, "judged_hits": one.judged}
+            found.append(LineFigures(file, line, one.hits, one.sampled, seconds, **more))
         return found
 
     def _enter(self, index: int, frame: FrameType) -> None:

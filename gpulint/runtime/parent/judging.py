@@ -94,15 +94,10 @@ def _explained(case: Case, holders: list[Holder], drifts: list[Drift]) -> Judgem
     if limited is not None:
         text = f"kept by {limited.text}, which holds at most {limited.bound}"
         return refuted(text, holder=limited.text)
-    for status, judged in (
-        ("bounded", refuted),
-        ("filling", inconclusive),
-        ("unsettled", inconclusive),
-        ("occasional", inconclusive),
-        ("gc-garbage", refuted),
-    ):
+    for status in ("bounded", "filling", "unsettled", "occasional", "gc-garbage"):
         found = next((drift for drift in drifts if drift.status == status), None)
         if found is not None:
+            judged = refuted if status in ("bounded", "gc-garbage") else inconclusive
             return judged(f"{size(found.total)} survived: {found.reason}")
     return None
 

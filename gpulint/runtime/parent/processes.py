@@ -22,12 +22,10 @@ def why_not_started(python: str, script: str | None, folder: str = "") -> str | 
     itself."""
     if shutil.which(python) is None:
         return f"the interpreter {python} does not exist or cannot be executed"
-    path = os.path.join(folder, script or "")
-    if script is not None and not os.path.exists(path):
-        return f"the script {script} does not exist"
-    return (
-        f"the script {script} cannot be read" if script is not None and not os.access(path, os.R_OK) else None
-    )
+    path = os.path.join(folder, script) if script is not None else folder
+    if script is not None and not os.access(path, os.R_OK):
+        return f"the script {script} {'cannot be read' if os.path.exists(path) else 'does not exist'}"
+    return None
 
 
 def descendants(run: str) -> set[int]:

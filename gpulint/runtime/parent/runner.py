@@ -235,9 +235,8 @@ class _Follower:
         try:
             self._start()
         except OSError as error:
-            return self._finish(
-                measured.End("not-started", f"{self._what.python} could not be started: {error}")
-            )
+            said = f"{self._what.python} could not be started: {error}"
+            return self._finish(measured.End("not-started", said))
         try:
             self._watch()
         except KeyboardInterrupt:
@@ -401,9 +400,8 @@ class _Follower:
         if self._told in (TIMEOUT, INTERRUPTED) and (silent or known is None):
             word = "the time was up" if self._told == TIMEOUT else "interrupted"
             reason: measured.EndReason = "timeout" if self._told == TIMEOUT else "interrupted"
-            return measured.End(
-                reason, f"{word}{self._progress_so_far()}; the process did not answer and was killed"
-            )
+            said = f"{word}{self._progress_so_far()}; the process did not answer and was killed"
+            return measured.End(reason, said)
         if known is not None and (not silent or self._told == ENOUGH):
             return known
         return self._died(self._process.returncode, silent)
@@ -418,15 +416,13 @@ class _Follower:
         so_far = self._progress_so_far()
         if not any(c.trusted for c in self._connections):
             what = "torchrun" if self._what.launch else f"the interpreter {self._what.python}"
-            return measured.End(
-                "not-started", f"{what} ended with code {code} before the script began", code=code
-            )
+            said = f"{what} ended with code {code} before the script began"
+            return measured.End("not-started", said, code=code)
         if code < 0:
             name = f"signal {-code}"
             with contextlib.suppress(ValueError):
                 name = signal.Signals(-code).name
             hint = " (out of memory on the host?)" if -code == signal.SIGKILL else ""
             return measured.End("killed", f"the process was killed by {name}{hint}{so_far}", signal=-code)
-        return measured.End(
-            "killed", f"the process ended at once (os._exit) with code {code}{so_far}", code=code
-        )
+        said = f"the process ended at once (os._exit) with code {code}{so_far}"
+        return measured.End("killed", said, code=code)

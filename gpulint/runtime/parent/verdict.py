@@ -372,12 +372,11 @@ def _wasted_forward(forward: ForwardFigures, one: Evidence) -> Wasted:
     kept = forward.wasted or 0
     followed = "" if forward.dead == forward.count else f" ({times(forward.dead)} followed to the end)"
     site = forward.site
-    trains = any(other.visited and other.site == site for other in one.rank.forwards)
-    advice = (
-        "its line trains as well: only where no backward follows does it belong under `torch.no_grad()`"
-        if trains
-        else "run it under `torch.no_grad()`"
-    )
+    advice = "run it under `torch.no_grad()`"
+    if any(other.visited and other.site == site for other in one.rank.forwards):
+        advice = (
+            "its line trains as well: only where no backward follows does it belong under `torch.no_grad()`"
+        )
     text = (
         f"`{forward.module}` ran {times(forward.count)} with grad enabled in {mode} mode, and no backward "
         f"went through it{followed}: a call keeps {size(kept)} of activations for nothing"

@@ -308,9 +308,8 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
     def mark(self, wanted: bool) -> Figures:
         if self.crests is not None:
             self.crests.fold()
-        figures = Figures(
-            allocated=self.allocated(), peak=self.peak(), host_tensors=sum(self._live) - self.allocated()
-        )
+        allocated = self.allocated()
+        figures = Figures(allocated=allocated, peak=self.peak(), host_tensors=sum(self._live) - allocated)
         # A copy: storages of other threads come and go meanwhile
         self._series.append({code: size for code, size in self._totals.copy().items() if size})
         self.begin_peak("mark")

@@ -147,17 +147,8 @@ def sample_of(marks: list[Mark], series: Series, previous: int, mark: int, sampl
     figures = dict(vars(reading.figures))
     within = marks[previous + 1 : mark + 1]
     figures["peak"] = max((top for one in within if (top := one.figures.peak) is not None), default=None)
-    return Sample(
-        step=series.count,
-        kind=series.kind,
-        sampled=sampled,
-        seconds=reading.seconds,
-        duration=reading.seconds - begin,
-        rss=reading.rss,
-        heap=reading.heap,
-        parts=_parts(within),
-        **figures,
-    )
+    took, host = reading.seconds - begin, (reading.rss, reading.heap)
+    return Sample(series.count, series.kind, sampled, reading.seconds, took, *host, _parts(within), **figures)
 
 
 def _parts(marks: Iterable[Mark]) -> tuple[Part, ...]:

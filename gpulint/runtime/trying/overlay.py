@@ -44,9 +44,8 @@ def write(
 ) -> dict[str, str]:
     """Fill an empty folder with texts by the path of the file that each stands for. Returns the environment variables with which
     a Python process installs them at its start; a PYTHONPATH of `environment`, or else of this process, is kept."""
-    index = {
-        os.path.realpath(path): text.decode("latin-1") for path, text in texts.items()
-    }  # each byte a letter
+    # Each byte a letter
+    index = {os.path.realpath(path): text.decode("latin-1") for path, text in texts.items()}
     with open(os.path.join(folder, INDEX), "w", encoding="utf-8") as out:
         json.dump(index, out)
     with open(os.path.join(folder, "sitecustomize.py"), "w", encoding="utf-8") as out:
