@@ -349,10 +349,8 @@ def _lasting(probe: Any, blocks: _Blocks, judged_until: int, marks: list[int]) -
         if block.epoch < judged_until:
             epochs.setdefault((block.site, block.place), set()).add(block.epoch)
     recorded = probe.resolution(marks)[1:]
-    return any(
-        len(found) >= drift.FEWEST and len(set(probe.series(site, place, recorded) or (0, 1))) > 1
-        for (site, place), found in epochs.items()
-    )
+    several = (cell for cell, found in epochs.items() if len(found) >= drift.FEWEST)
+    return any(len(set(probe.series(*cell, recorded) or (0, 1))) > 1 for cell in several)
 
 
 def _births(

@@ -146,12 +146,9 @@ class _Knot:
             id(one): [b for b in gc.get_referents(one) if id(b) in self.objects] for one in objects
         }
         self.owners = {id(found): one for one in objects if (found := plain.attributes_of(one)) is not None}
-        self.functions = {
-            id(cell): (one, name)
-            for one in objects
-            if type(one) is types.FunctionType
-            for name, cell in zip(one.__code__.co_freevars, one.__closure__ or (), strict=False)
-        }
+        made = [one for one in objects if type(one) is types.FunctionType]
+        cells = ((one, zip(one.__code__.co_freevars, one.__closure__ or (), strict=False)) for one in made)
+        self.functions = {id(cell): (one, name) for one, pairs in cells for name, cell in pairs}
 
     def below(self, one: Any) -> list[Any]:
         """Those of the knot's objects to which this one refers."""

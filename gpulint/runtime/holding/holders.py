@@ -144,11 +144,8 @@ class _Group:
             self.made[id(entry)] = max(one.block.epoch, self.made.get(id(entry), 0))
         self.graph |= one.graph
         self.network |= is_one(one.tensor, torch.nn.Parameter)
-        self.errors.update(
-            name_of(type(error))
-            for trace, error in itertools.pairwise(above)
-            if type(trace) is types.TracebackType and is_one(error, BaseException)
-        )
+        pairs = [pair for pair in itertools.pairwise(above) if type(pair[0]) is types.TracebackType]
+        self.errors.update(name_of(type(error)) for _, error in pairs if is_one(error, BaseException))
         # What a copy of what the tensor shows would take of the allocator
         if not one.graph and rounded(_shown(one.tensor)) <= SLICE * one.block.size:
             self.slices[one.key] = one.block.size

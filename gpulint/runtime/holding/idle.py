@@ -64,10 +64,8 @@ def idle(
         _walk(walk, frames)
         groups = [one for one in _together(_groups(walk, unused & walk.found.keys())) if one.bytes >= least]
         large = sorted(groups, key=lambda one: -one.bytes)[:MOST]
-        return [
-            (_told(one, key_of, frames, weighed=number < WEIGHED), one.parts)
-            for number, one in enumerate(large)
-        ]
+        told = (_told(one, key_of, frames, weighed=number < WEIGHED) for number, one in enumerate(large))
+        return [(found, one.parts) for found, one in zip(told, large, strict=True)]
 
 
 def _walk(walk: walking.Walk, frames: Frames) -> None:

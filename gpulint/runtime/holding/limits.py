@@ -65,14 +65,11 @@ class _Reader:
         self._functions = [one for one in ast.walk(scope) if isinstance(one, (*_FUNCTIONS, ast.Module))]
         assigned = [one for one in ast.walk(scope) if isinstance(one, ast.Assign) and self._is_it(one.value)]
         self._aliases = {to.id for one in assigned for to in one.targets if isinstance(to, ast.Name)}
-        self._measured = any(
-            getattr(one, "name", "") == "__len__" and self._mentions(one) for one in self._functions
-        )
+        named = [one for one in self._functions if isinstance(one, _FUNCTIONS)]
+        self._measured = any(one.name == "__len__" and self._mentions(one) for one in named)
         self.growths = {id(function): list(self._grown(function)) for function in self._functions}
         self.growths = {key: nodes for key, nodes in self.growths.items() if nodes}
-        self._removers = {
-            one.name for one in self._functions if isinstance(one, _FUNCTIONS) and self._removes(one.body)
-        }
+        self._removers = {one.name for one in named if self._removes(one.body)}
 
     def limit(self) -> Limit | None:
         """What holds it to a size wherever it grows."""

@@ -138,10 +138,8 @@ def _goes_by(holding: Any, sizes: Set[int]) -> bool:
         return set(torch.Tensor.size(holding)) <= sizes
     inner = gc.get_referents(holding) if type(holding) is _LRU else [holding]
     entries = next((plain.items_of(one) for one in inner if plain.is_one(one, dict)), [])
-    keys = [
-        [part for part in plain.elements_of([key] if type(key) is not tuple else key) if type(part) is int]
-        for key, _ in entries
-    ]
+    parted = (key if type(key) is tuple else [key] for key, _ in entries)
+    keys = [[part for part in plain.elements_of(key) if type(part) is int] for key in parted]
     in_order = all(len(a) == len(b) and all(map(operator.le, a, b)) for a, b in itertools.pairwise(keys))
     # What all keys have in common, as a number of heads, is no size
     differing = [part for part in map(set, zip(*keys, strict=False)) if len(part) > 1]

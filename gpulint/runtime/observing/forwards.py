@@ -202,11 +202,8 @@ class Forwards:
 
     def figures(self) -> list[ForwardFigures]:
         """What was seen from the user's code, the largest first."""
-        found = [
-            cell.figures(self._frames.sites[site], module, training, grad)
-            for (site, module, training, grad), cell in self._cells.items()
-            if site
-        ]
+        seen = ((self._frames.sites[of[0]], of[1:], cell) for of, cell in self._cells.items() if of[0])
+        found = [cell.figures(site, *kind) for site, kind, cell in seen]
         return sorted(found, key=lambda forward: (-(forward.kept or 0), forward.site.line))
 
 

@@ -174,19 +174,14 @@ def _is_needed(keeping: list[ForwardFigures], spots: set[Spot]) -> bool:
 def grown_through(forwards: Iterable[ForwardFigures], evidence: Evidence) -> list[Holder]:
     """The growing holders that keep the graphs of these forwards: most of what they keep was born in the functions that run
     them."""
-    functions = {
-        (real(one.site.file), one.site.function)
-        for one in forwards
-        if one.grad and one.kept and not one.visited
-    }
-    return [
-        holder
-        for holder in evidence.rank.holders
-        if (holder.through_graph or holder.nodes)
-        and evidence.growth(holder)
-        and 2 * sum(h.bytes for h in holder.births if (real(h.site.file), h.site.function) in functions)
-        > holder.bytes
-    ]
+    sites = (one.site for one in forwards if one.grad and one.kept and not one.visited)
+    functions = {(real(site.file), site.function) for site in sites}
+    found = []
+    for holder in evidence.rank.holders:
+        own = sum(h.bytes for h in holder.births if (real(h.site.file), h.site.function) in functions)
+        if 2 * own > holder.bytes and (holder.through_graph or holder.nodes) and evidence.growth(holder):
+            found.append(holder)
+    return found
 
 
 def is_wasted(forward: ForwardFigures, evidence: Evidence) -> bool:

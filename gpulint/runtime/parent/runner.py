@@ -306,11 +306,8 @@ class _Follower:
         for what they would have given it."""
         workers = [c for c in self._connections if c.process]
         stopped = any(c.result is not None and c.result.end.reason == "stopped" for c in workers)
-        return stopped and all(
-            c.gone or c.result is not None or not (c.process or c.samples)
-            for c in self._connections
-            if c.trusted
-        )
+        left = (c for c in self._connections if c.trusted and not c.gone and c.result is None)
+        return stopped and not any(c.process or c.samples for c in left)
 
     def _tell(self, word: str) -> None:
         self._told = word

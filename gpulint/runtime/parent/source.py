@@ -44,13 +44,8 @@ def _nodes(file: str) -> Iterator[ast.AST]:
 def around(file: str, line: int) -> tuple[ast.stmt, ...]:
     """The simple statements, in order, of the innermost loop whose body holds the line; none where there is none or the file cannot
     be read."""
-    holding = [
-        node
-        for node in _nodes(file)
-        if isinstance(node, _LOOPS)
-        and node.body
-        and node.body[0].lineno <= line <= (node.body[-1].end_lineno or 0)
-    ]
+    loops = (node for node in _nodes(file) if isinstance(node, _LOOPS))
+    holding = [one for one in loops if one.body[0].lineno <= line <= (one.body[-1].end_lineno or 0)]
     innermost = max(holding, key=lambda node: node.lineno, default=None)
     return tuple(s for part in innermost.body for s in _simple(part)) if innermost is not None else ()
 
@@ -87,13 +82,9 @@ def idle_lines(loop: Sequence[ast.stmt], name: str, last_use: int) -> tuple[int,
 @functools.lru_cache(maxsize=1024)
 def function_at(file: str, line: int) -> str:
     """The name of the innermost function that holds the line; empty at the top of a module."""
-    functions = [
-        node
-        for node in _nodes(file)
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-        and node.lineno <= line <= (node.end_lineno or node.lineno)
-    ]
-    return max(functions, key=lambda node: node.lineno).name if functions else ""
+    functions = (node for node in _nodes(file) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
+    holding = [one for one in functions if one.lineno <= line <= (one.end_lineno or one.lineno)]
+    return max(holding, key=lambda node: node.lineno).name if holding else ""
 
 
 def called_on(file: str, line: int) -> frozenset[str]:
@@ -181,11 +172,8 @@ def first_party(script: str, module: bool = False, cwd: str | None = None, path:
     script first."""
     start, base = os.path.abspath(script), os.path.abspath(cwd or os.getcwd())
     named = [os.path.abspath(os.path.join(base, one)) for one in path.split(os.pathsep) if one]
-    near = [
-        one
-        for one in named
-        if (_is_in(one, base) or _is_in(start, one)) and not _FOREIGN.intersection(one.split(os.sep))
-    ]
+    beside = (one for one in named if _is_in(one, base) or _is_in(start, one))
+    near = [one for one in beside if not _FOREIGN.intersection(one.split(os.sep))]
     roots = _roots(base if module else os.path.dirname(start)) + near
     found: dict[str, None] = {start: None}
     pending = [start]
@@ -205,13 +193,9 @@ def evaluates(files: Iterable[str]) -> bool:
 
 def function_named(files: Iterable[str], name: str, kind: Literal["step", "unit"]) -> Named:
     """The one function of the program that is called `name`, or `Class.name`. Raises ValueError where there is none, or several."""
-    found = [
-        Named(file, line, qualified, kind)
-        for file in files
-        if (tree := tree_of(file)) is not None
-        for qualified, line in _functions(tree, "")
-        if f".{qualified}".endswith(f".{name}")
-    ]
+    trees = ((file, tree) for file in files if (tree := tree_of(file)) is not None)
+    known = ((file, *one) for file, tree in trees for one in _functions(tree, ""))
+    found = [Named(file, line, own, kind) for file, own, line in known if f".{own}".endswith(f".{name}")]
     if len(found) == 1:
         return found[0]
     if not found:

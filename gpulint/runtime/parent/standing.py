@@ -65,11 +65,8 @@ class HostGrowth(Record):
 
 def idle(run: RunResult) -> tuple[Idle, ...]:
     """Memory that was alive and that nothing touched, worst first, without what is told as growth."""
-    seen = (
-        (rank.rank, (one.text, one.file, one.line), Idle(one, watched_text(rank)))
-        for rank in run.ranks
-        for one in _merged(rank)
-    )
+    held = ((rank, one) for rank in run.ranks for one in _merged(rank))
+    seen = ((rank.rank, (one.text, one.file, one.line), Idle(one, watched_text(rank))) for rank, one in held)
     found = over_ranks(seen, lambda one: one.what.bytes, len(run.ranks) > 1)
     return tuple(sorted(found, key=lambda one: -one.what.bytes))
 
@@ -121,11 +118,8 @@ def host_growth(run: RunResult, told: float) -> tuple[HostGrowth, ...]:
     """Host memory that grows, of the script's own processes and of those that they start. `told` bytes a step are told as what holders
     keep."""
     several = len(run.ranks) > 1
-    found = [
-        replace(growth, ranks=(rank.rank,) if several else ())
-        for rank in run.ranks
-        for growth in (*_own(rank, told), *_others(rank))
-    ]
+    grown = ((rank.rank, one) for rank in run.ranks for one in (*_own(rank, told), *_others(rank)))
+    found = [replace(one, ranks=(rank,) if several else ()) for rank, one in grown]
     return tuple(sorted(found, key=lambda one: -one.per_step))
 
 

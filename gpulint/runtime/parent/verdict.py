@@ -265,11 +265,9 @@ def _sharing(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
     """The verdicts, where those on one line that mean the same holder say that its growth is one."""
     said = []
     for verdict in verdicts:
-        others = [
-            f"{other.code} at column {other.column}"
-            for other in verdicts
-            if other is not verdict and _growth_of(other) == _growth_of(verdict) is not None
-        ]
+        growth_of = _growth_of(verdict)
+        same = (one for one in verdicts if one is not verdict and _growth_of(one) == growth_of is not None)
+        others = [f"{other.code} at column {other.column}" for other in same]
         text = f"{verdict.text}; the same growth as {' and '.join(others)}" if others else verdict.text
         said.append(replace(verdict, text=text))
     return tuple(said)

@@ -35,10 +35,8 @@ def _numbers_as_tensors(func: Any, args: Any) -> Any:
     numbers = [wanted and type(value) in _DTYPES for wanted, value in zip(declared, args, strict=False)]
     if not any(numbers):
         return None
-    return [
-        torch.tensor(value, dtype=_DTYPES[type(value)]) if is_number else value
-        for is_number, value in zip(numbers, args, strict=False)
-    ]
+    given = zip(numbers, args, strict=False)
+    return [torch.tensor(value, dtype=_DTYPES[type(value)]) if number else value for number, value in given]
 
 
 def parts_of(tensor: torch.Tensor) -> list[torch.Tensor]:

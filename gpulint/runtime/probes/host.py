@@ -316,10 +316,9 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
         return figures
 
     def born(self, since: int) -> dict[Hashable, Block]:
+        young = ((key, ref) for key, ref in list(self._table.items()) if ref.epoch >= since)
         return {
-            cdata: Block(ref.code // 4, self._public(ref.code % 4), ref.epoch, ref.size)
-            for cdata, ref in list(self._table.items())
-            if ref.epoch >= since
+            key: Block(ref.code // 4, self._public(ref.code % 4), ref.epoch, ref.size) for key, ref in young
         }
 
     def series(self, site: int, place: Place, marks: list[int]) -> list[int] | None:

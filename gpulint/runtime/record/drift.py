@@ -283,13 +283,8 @@ def less_set_up(
 ) -> tuple[list[result.Drift], list[result.Holder]]:
     """Take back what one stretch alone has made and nothing of Python's reaches, where there were several: libraries set it up
     once, a workspace for cuBLAS at the first matrix product of a thread, say. It is no growth, and stands at the site of what may be."""
-    once = {
-        (held.site, holder.place): held
-        for holder in holders
-        if holder.scope == "unknown"
-        for held in holder.births
-        if held.stretches == 1
-    }
+    lost = [(one.place, held) for one in holders if one.scope == "unknown" for held in one.births]
+    once = {(held.site, place): held for place, held in lost if held.stretches == 1}
     left = []
     for drift in drifts:
         held = once.get((drift.site, drift.place))

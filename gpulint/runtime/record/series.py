@@ -178,12 +178,9 @@ def released(before: Window, now: Window, steps: int, fell: int, last: Later | N
         drifts.append(one)
     if drifts == before.drifts and last is not None:
         reason = f"{NO_FURTHER} {last.steps} more steps of the same loop"
-        drifts = [
-            replace(one, status="bounded", reason=reason, limited=False)
-            if one.status in GROWING and last.stopped(one.bytes_per_step)
-            else one
-            for one in drifts
-        ]
+        told: dict[str, Any] = {"status": "bounded", "reason": reason, "limited": False}
+        ended = [one.status in GROWING and last.stopped(one.bytes_per_step) for one in drifts]
+        drifts = [replace(one, **told) if over else one for one, over in zip(drifts, ended, strict=True)]
     kept = {(d.site, d.place) for d in drifts if d.status in GROWING}
     nodes = [(NAMED(later), later.nodes) for later in now.holders]
     holders = [
@@ -223,12 +220,8 @@ def united(
         for series in all_series
         for window in series.windows
     ]
-    stepwise = {
-        (d.site, d.place)
-        for w in windows
-        for d in w.drifts
-        if d.status == "leak" and d.kind != "eval" and d.share >= EVERY_STEP
-    }
+    leaks = (d for w in windows for d in w.drifts if d.status == "leak" and d.kind != "eval")
+    stepwise = {(d.site, d.place) for d in leaks if d.share >= EVERY_STEP}
     known = {(d.site, d.place) for w in windows for d in w.drifts if d.status in (*GROWING, "bounded")}
     growing: set[tuple[Site, Place]] = set()  # from window to window
     for span in sorted(spans, key=_rank_of):
@@ -270,13 +263,9 @@ def _is_settled(drift: Drift, window: Window, spans: Iterable[Span]) -> bool:
     """Whether what comes at intervals of steps is for larger windows to say, which were seen often enough meanwhile."""
     if drift.status not in ("leak", "occasional") or drift.outlived or drift.share >= EVERY_STEP:
         return False
-    seen = (
-        span
-        for span in spans
-        if len(span.ends) >= FEWEST
-        and span.ends[-FEWEST_WINDOWS] > window.judged[0]
-        and span.steps * max(1, drift.events) >= drift.steps  # it comes in each of them
-    )
+    often = [one for one in spans if len(one.ends) >= FEWEST and one.ends[-FEWEST_WINDOWS] > window.judged[0]]
+    # It comes in each of them.
+    seen = (span for span in often if span.steps * max(1, drift.events) >= drift.steps)
     return any(not span.may_leak or span.window is not None for span in seen)
 
 
