@@ -255,10 +255,9 @@ def _so_far(harness: Any) -> str:
 
 
 def _has_torch() -> bool:
-    try:
+    with contextlib.suppress(ImportError, ValueError):
         return importlib.util.find_spec("torch") is not None
-    except (ImportError, ValueError):
-        return False
+    return False
 
 
 def _left(harness: Any, error: SystemExit) -> int:

@@ -142,16 +142,12 @@ class Touching:
         found = idle(alive, unused, probe.key, session.frames, least)
         known = {one.text for one, _ in self._found}
         fresh = ((one, parts) for one, parts in found if one.text not in known)
-        self._found += [
-            (one, [(weakref.ref(tensor), size) for tensor, size in parts]) for one, parts in fresh
-        ]
+        self._found += [(one, [(weakref.ref(part), size) for part, size in parts]) for one, parts in fresh]
 
     def _touched(self, tensors: Sequence[Any]) -> list[bool] | None:
         """Ends the trace: which of these tensors were used. What was found earlier and is used after all is taken back."""
-        held = ((number, *part) for number, (_, parts) in enumerate(self._found) for part in parts)
-        earlier = [
-            (number, one, size) for number, reference, size in held if (one := reference()) is not None
-        ]
+        held = ((at, *part) for at, (_, parts) in enumerate(self._found) for part in parts)
+        earlier = [(at, one, size) for at, reference, size in held if (one := reference()) is not None]
         flags = self._trace.end([*(tensor for _, tensor, _ in earlier), *tensors])
         if flags is None:
             self.doubt = UNREAD

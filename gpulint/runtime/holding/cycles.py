@@ -140,11 +140,9 @@ class _Knot:
     """The objects of one knot. `owners` has the object whose dict one is, `functions` the function and name that a cell is of."""
 
     def __init__(self, objects: list[Any]) -> None:
-        self.objects = {id(one): one for one in objects}
+        known = self.objects = {id(one): one for one in objects}
         # Before any attribute is looked at: Python makes an object's dict when it is asked for.
-        self._below = {
-            id(one): [b for b in gc.get_referents(one) if id(b) in self.objects] for one in objects
-        }
+        self._below = {id(one): [b for b in gc.get_referents(one) if id(b) in known] for one in objects}
         self.owners = {id(found): one for one in objects if (found := plain.attributes_of(one)) is not None}
         made = [one for one in objects if type(one) is types.FunctionType]
         cells = ((one, zip(one.__code__.co_freevars, one.__closure__ or (), strict=False)) for one in made)

@@ -31,6 +31,7 @@ from gpulint.runtime.record.result import Holder, Scope
 _LRU: Any = type(functools.lru_cache(maxsize=None)(lambda: None))
 _MAXLEN: Any = vars(deque)["maxlen"]
 _WRITTEN = frozenset({str, int, bool, float, type(None)})  # kinds of keys that an expression can have
+_UNNAMED = (types.CellType, types.TracebackType, types.MethodType, types.GeneratorType, functools.partial)
 SLACK = 8  # one entry in so many may be there beside a limit, until it is cut
 PARTS = ("_parameters", "_buffers", "_modules")  # dicts of a module, whose keys are its attributes
 
@@ -278,9 +279,7 @@ def _down(state: _State, above: Any, below: Any, following: Any) -> tuple[_State
         return _function(state, above, below), False
     if kind is types.FrameType:
         return _frame(state, above, below), False
-    if issubclass(
-        kind, (types.CellType, types.TracebackType, types.MethodType, types.GeneratorType, functools.partial)
-    ):
+    if issubclass(kind, _UNNAMED):
         return state, False
     if issubclass(kind, BaseException) and type(below) is types.TracebackType:
         return state._replace(via="the exception's traceback"), False

@@ -170,9 +170,7 @@ class CudaCrests:
     def _with_sites(self, device: int, blocks: Live) -> Live:
         """The blocks; of those without a line, with the site that they were seen to be allocated at."""
         known = self._live.get(device, {})
-        return {
-            address: (size, site or known.get(address, (0, 0))[1]) for address, (size, site) in blocks.items()
-        }
+        return {at: (size, site or known.get(at, (0, 0))[1]) for at, (size, site) in blocks.items()}
 
     def _go_through(self, device: int, events: _Events) -> None:
         alive, crests = self._live.setdefault(device, {}), self._devices[device]

@@ -365,13 +365,10 @@ def without_inductor() -> Iterator[None]:
     To name a block's lines torch asks whether it has an attribute `_inductor`, which imports that, and dynamo with it, on
     the spot: seconds in the middle of a step of a script that compiles nothing and has no optimizer.
     """
-    lazy = getattr(torch, "_lazy_modules", None)
-    name = "_inductor"
-    if not isinstance(lazy, set) or name not in lazy or f"torch.{name}" in sys.modules:
-        yield
-        return
-    lazy.discard(name)
+    lazy: set[str] = getattr(torch, "_lazy_modules", set())
+    hidden = lazy & {"_inductor"} if "torch._inductor" not in sys.modules else set()
+    lazy -= hidden
     try:
         yield
     finally:
-        lazy.add(name)
+        lazy |= hidden

@@ -266,10 +266,9 @@ def _aside() -> Iterator[None]:
 
 def _quietly(read: Callable[[Any], torch.Tensor | None], of: Any) -> torch.Tensor | None:
     """What `read` gives; None for tensors of kinds that cannot be summed."""
-    try:
+    with contextlib.suppress(RuntimeError, NotImplementedError, TypeError, ValueError, AttributeError):
         return read(of)
-    except (RuntimeError, NotImplementedError, TypeError, ValueError, AttributeError):
-        return None
+    return None
 
 
 def _total(value: Any) -> torch.Tensor | None:
