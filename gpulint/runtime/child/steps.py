@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from gpulint.runtime.child.looks import LOOKS, Looks
@@ -74,12 +75,11 @@ class Steps:
         number = self._marked = session.lines.mark = len(session.marks)
         figures = session.probe.mark(wanted())
         session.peaking.account(figures)
-        heap = self._memory.heap()
-        if heap is not None:
-            heap -= session.probe.raw_bytes()
+        heap = self._memory.heap(session.probe.raw_bytes())
+        figures = replace(figures, rss=self._memory.rss(), heap=heap)
         sequence = 0 if session.torch is None else session.torch._C._autograd._get_sequence_nr()
         now = session.clock() - self._begin
-        session.marks.append(Mark(now, figures, self._memory.rss(), heap, sequence, parts))
+        session.marks.append(Mark(now, figures, sequence, parts))
         return number
 
     def _wants_reading(self) -> bool:

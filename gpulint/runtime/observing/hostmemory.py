@@ -39,12 +39,12 @@ class HostMemory:
             return None
         return int(os.pread(self._statm, 128, 0).split()[1]) * _PAGE
 
-    def heap(self) -> int | None:
-        """Bytes that glibc's malloc has handed out on the main arena and by mmap."""
+    def heap(self, apart: int = 0) -> int | None:
+        """Bytes that glibc's malloc has handed out on the main arena and by mmap, `apart` from so many."""
         if self._mallinfo is None:
             return None
         info = self._mallinfo()
-        return int(info.uordblks) + int(info.hblkhd)
+        return int(info.uordblks) + int(info.hblkhd) - apart
 
 
 _MALLINFO = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()

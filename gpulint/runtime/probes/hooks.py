@@ -89,17 +89,15 @@ def optimizers(
     )
 
 
-def modules(before: Callable[[Any], None] | None = None, after: Callable[[Any], None] | None = None) -> Undo:
+def modules(before: Callable[[Any], None] = _nothing, after: Callable[[Any], None] = _nothing) -> Undo:
     """Call `before` and `after` with each module that runs, whatever runs it, `after` however that ended."""
     import torch
 
-    module, undos = torch.nn.modules.module, []
-    if before is not None:
-        undos.append(module.register_module_forward_pre_hook(lambda one, *_: before(one)).remove)
-    if after is not None:
-        hook = module.register_module_forward_hook(lambda one, *_: after(one), always_call=True)
-        undos.append(hook.remove)
-    return together(*undos)
+    module = torch.nn.modules.module
+    return together(
+        module.register_module_forward_pre_hook(lambda one, *_: before(one)).remove,
+        module.register_module_forward_hook(lambda one, *_: after(one), always_call=True).remove,
+    )
 
 
 def skipped_steps(stepped: Callable[[Any], None]) -> Undo:

@@ -97,7 +97,8 @@ class Part(Record):
 
 
 class Figures(Record, kw_only=True):
-    """One reading of the device's memory, in bytes; None where the probe cannot know. `peak` counts from the reading before."""
+    """One reading of the device's and the host's memory, in bytes; None where that cannot be known. `peak` counts from the reading before,
+    `rss` is the process's resident memory, `heap` what malloc has handed out apart from tensors."""
 
     allocated: int | None = None
     reserved: int | None = None
@@ -107,14 +108,15 @@ class Figures(Record, kw_only=True):
     ooms: int | None = None
     peak: int | None = None
     host_tensors: int | None = None
+    rss: int | None = None
+    heap: int | None = None
 
 
 class Sample(Figures):
     """The state at the end of one step.
 
     `step` counts from 1 within its `kind`; `sampled` is False for warm-up. `seconds` counts from the run's
-    start, `duration` is this step's own time. `peak` is the highest `allocated` within the step. `rss` is the
-    process's resident memory, `heap` what malloc has handed out apart from tensors. On the CPU `allocated` is
+    start, `duration` is this step's own time. `peak` is the highest `allocated` within the step. On the CPU `allocated` is
     what would be on the GPU: live storages, rounded as the caching allocator rounds; `host_tensors` are the
     others (batches, `.cpu()`). `parts` are there where several backwards are in the step, as those of the micro-batches
     whose gradients are accumulated: one up to the end of each backward, and what comes after the last.
@@ -125,8 +127,6 @@ class Sample(Figures):
     sampled: bool
     seconds: float
     duration: float
-    rss: int | None = None
-    heap: int | None = None
     parts: tuple[Part, ...] = ()
 
 

@@ -37,8 +37,6 @@ class Mark(NamedTuple):
 
     seconds: float
     figures: Figures
-    rss: int | None
-    heap: int | None
     sequence: int  # number of the next autograd node
     parts: tuple[Part, ...] = ()
 
@@ -147,8 +145,8 @@ def sample_of(marks: list[Mark], series: Series, previous: int, mark: int, sampl
     figures = dict(vars(reading.figures))
     within = marks[previous + 1 : mark + 1]
     figures["peak"] = max((top for one in within if (top := one.figures.peak) is not None), default=None)
-    took, host = reading.seconds - begin, (reading.rss, reading.heap)
-    return Sample(series.count, series.kind, sampled, reading.seconds, took, *host, _parts(within), **figures)
+    took = reading.seconds - begin
+    return Sample(series.count, series.kind, sampled, reading.seconds, took, _parts(within), **figures)
 
 
 def _parts(marks: Iterable[Mark]) -> tuple[Part, ...]:
