@@ -435,10 +435,8 @@ class Harness:
         the script is not to blame. `what` says how it failed."""
         if not self._cut:
             return None
-        self.session.note(
-            f"{what[0].upper()}{what[1:]}, after gpulint had cut its epochs short; what was measured before stands. "
-            "Leave out --cut-epochs to let it run as it is."
-        )
+        said = f"{what[0].upper()}{what[1:]}, after gpulint had cut its epochs short; what was measured before stands."
+        self.session.note(f"{said} Leave out --cut-epochs to let it run as it is.")
         return End("stopped", f"stopped after {self.session.sampled} sampled steps")
 
     def ended(self) -> None:

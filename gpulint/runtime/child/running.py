@@ -174,13 +174,10 @@ def finished(harness: Any) -> End:
     if harness.session.torch is None:
         why = "" if _has_torch() else f"; {NO_TORCH.format(sys.executable)}"
         return End("no-torch", f"the script ended without importing torch{why}", code=0)
-    return End(
-        "no-steps",
-        "the script ended without a step: no optimizer stepped and no module ran twice; "
-        "call gpulint.step() once per iteration if its loop has neither, "
-        "and note that of the processes it starts itself only those of multiprocessing are followed",
-        code=0,
-    )
+    why = "the script ended without a step: no optimizer stepped and no module ran twice"
+    hint = "call gpulint.step() once per iteration if its loop has neither"
+    others = "note that of the processes it starts itself only those of multiprocessing are followed"
+    return End("no-steps", f"{why}; {hint}, and {others}", code=0)
 
 
 def failed(harness: Any, error: BaseException, module: bool) -> int:

@@ -181,10 +181,8 @@ class _Group:
         sliced = sum(self.slices.values())
         seen = sum(shown.get(key, 0) for key in self.slices)
         if sliced > SLICE * self.bytes and 0 < seen <= SLICE * sliced:
-            return (
-                f"slices of {format_bytes(seen)} in all that keep the {format_bytes(sliced)} that they are "
-                "cut from: `.clone()` would keep the slices alone"
-            )
+            whole = f"the {format_bytes(sliced)} that they are cut from"
+            return f"slices of {format_bytes(seen)} in all that keep {whole}: `.clone()` would keep the slices alone"
         return ""
 
 

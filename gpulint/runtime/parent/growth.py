@@ -200,10 +200,8 @@ def _is_open(window: result.WindowFigures) -> bool:
 def _too_few(window: result.WindowFigures) -> Harmless:
     more = window.levels[1] - window.levels[0] if len(window.levels) == 2 else window.kept
     once = "once" if window.seen == 1 else "twice"
-    text = (
-        f"{format_bytes(more)} that {per(window.name)} has left: it was seen {once}, and of growth from one to the next nothing is "
-        "said below three (--reach)"
-    )
+    few = "of growth from one to the next nothing is said below three (--reach)"
+    text = f"{format_bytes(more)} that {per(window.name)} has left: it was seen {once}, and {few}"
     kind: result.StepKind = "eval" if window.name == EVALUATION else "train"
     return Harmless(text, "few", kind, 0.0, 0.0, more, (window.site,))
 
@@ -297,11 +295,9 @@ def unexplained(evidence: Sequence[Evidence]) -> tuple[Unexplained, ...]:
             left = _left_over(phase, one)
             if left <= (found[phase.kind].device if phase.kind in found else 0.0):
                 continue
-            text = (
-                f"allocated grew by {format_bytes(round(left))} {'an' if phase.name[0] in 'aeiou' else 'a'} {phase.name} step more than what is named "
-                "here: memory that is in use at the end of a step and gets larger, such as longer batches, or "
-                "that was allocated outside Python"
-            )
+            more = f"allocated grew by {format_bytes(round(left))} {per(phase.name)} step more than what is named here"
+            larger = "memory that is in use at the end of a step and gets larger, such as longer batches"
+            text = f"{more}: {larger}, or that was allocated outside Python"
             ranks = (one.rank.rank,) if len(evidence) > 1 else ()
             found[phase.kind] = Unexplained(text, phase.kind, left, ranks)
     return tuple(found.values())

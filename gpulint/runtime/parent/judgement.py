@@ -158,10 +158,8 @@ def gathered(case: Case) -> Judgement:
         return inconclusive(f"{seen} of an evaluation was seen; let it evaluate sooner, or longer")
     slope = theil_sen(levels)
     if slope > NEGLIGIBLE:
-        text = (
-            f"{size(slope)} more {case.evidence.where} with each of {len(levels)} batches of the evaluation"
-        )
-        return confirmed(text, device=slope)
+        more = f"{size(slope)} more {case.evidence.where}"
+        return confirmed(f"{more} with each of {len(levels)} batches of the evaluation", device=slope)
     return refuted(f"nothing grew over {len(levels)} batches of the evaluation")
 
 

@@ -149,10 +149,9 @@ def _forward(case: Case) -> Judgement:
         runs = sum(forward.count for forward in keeping)
         mode = "eval" if not worst.training else "train"
         unused = ", and no backward went through its graph" if worst.dead and not worst.visited else ""
-        text = (
-            f"{worst.module} ran {times(runs)} with grad enabled, in {mode} mode{unused}: a call keeps "
-            f"{'up to ' if runs > 1 else ''}{size(worst.kept or 0)} of activations"
-        )
+        kept = f"{'up to ' if runs > 1 else ''}{size(worst.kept or 0)} of activations"
+        ran = f"{worst.module} ran {times(runs)} with grad enabled, in {mode} mode{unused}"
+        text = f"{ran}: a call keeps {kept}"
         piled = grown_through(keeping, evidence)
         share = Share.of(evidence.growth(holder) for holder in piled)
         judged = _confirmed_drift(share, piled, [], evidence) if share else confirmed(text)
@@ -214,9 +213,9 @@ def _late(case: Case) -> Judgement:
     if saving <= 0 or top_idle < TOP * max(levels.values()):
         used = f"the peak of {size(top_used)} is reached while it is in use"
         return refuted(f"`{name}` ({size(held)}) is kept, but {used}", bytes=0)
+    lowers = f"releasing it in time lowers the peak by up to {size(saving)}"
     text = (
-        f"`{name}` ({size(held)}) is still alive at the peak of {size(top_idle)}, on line {where}; "
-        f"releasing it in time lowers the peak by up to {size(saving)}"
+        f"`{name}` ({size(held)}) is still alive at the peak of {size(top_idle)}, on line {where}; {lowers}"
     )
     return confirmed(text, bytes=saving, negligible=saving <= judgement.NEGLIGIBLE)
 
@@ -234,10 +233,8 @@ def _deferred(case: Case) -> Judgement:
     saving = round(kept * (per_step - 1))
     if base is not None and peak is not None and peak - base < 0.7 * kept * per_step:
         return refuted(f"the peak is only {size(peak - base)} above the step's end: no batches pile up")
-    text = (
-        f"{per_step:.0f} micro-batches of {size(kept)} each are alive at the peak; "
-        f"a backward for each lowers it by about {size(saving)}"
-    )
+    lowers = f"a backward for each lowers it by about {size(saving)}"
+    text = f"{per_step:.0f} micro-batches of {size(kept)} each are alive at the peak; {lowers}"
     return confirmed(text, bytes=saving)
 
 

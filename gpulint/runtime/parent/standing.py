@@ -197,10 +197,8 @@ def _sum(
 def idle_text(one: Idle) -> str:
     """`2.00 MiB in 4 tensors that no forward, backward or optimizer of 4 training steps read or wrote; …`."""
     what = one.what
-    said = (
-        f"{format_bytes(what.bytes)} in {plural(what.count, 'tensor')} that no forward, backward or optimizer of {one.watched} "
-        "read or wrote"
-    )
+    size = f"{format_bytes(what.bytes)} in {plural(what.count, 'tensor')}"
+    said = f"{size} that no forward, backward or optimizer of {one.watched} read or wrote"
     if not what.written or what.freed is None:
         return said
     if what.freed >= what.bytes:
@@ -216,7 +214,5 @@ def host_text(one: HostGrowth) -> str:
         return f"memory grows by {rate}, in no tensor that is known of"
     who = plural(one.number, one.who) if one.number > 1 else one.who
     ends = "" if one.lasts else "; they are made anew in each pass"
-    return (
-        f"memory of {who} grows by {rate}, {format_bytes(one.first)} to {format_bytes(one.last)} "
-        f"over {one.steps} steps{ends}"
-    )
+    span = f"{format_bytes(one.first)} to {format_bytes(one.last)} over {one.steps} steps"
+    return f"memory of {who} grows by {rate}, {span}{ends}"

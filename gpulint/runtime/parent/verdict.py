@@ -372,14 +372,13 @@ def _wasted_forward(forward: ForwardFigures, one: Evidence) -> Wasted:
     site = forward.site
     advice = "run it under `torch.no_grad()`"
     if any(other.visited and other.site == site for other in one.rank.forwards):
-        advice = (
-            "its line trains as well: only where no backward follows does it belong under `torch.no_grad()`"
-        )
-    text = (
-        f"`{forward.module}` ran {times(forward.count)} with grad enabled in {mode} mode, and no backward "
-        f"went through it{followed}: a call keeps {size(kept)} of activations for nothing"
-        f"{' (the median)' if forward.dead > 1 else ''}; {advice}"
+        only = "only where no backward follows does it belong under `torch.no_grad()`"
+        advice = f"its line trains as well: {only}"
+    ran = f"`{forward.module}` ran {times(forward.count)} with grad enabled in {mode} mode"
+    call = (
+        f"a call keeps {size(kept)} of activations for nothing{' (the median)' if forward.dead > 1 else ''}"
     )
+    text = f"{ran}, and no backward went through it{followed}: {call}; {advice}"
     where = real(site.file), site.line, site.function
     return Wasted(text, *where, forward.module, mode, forward.count, kept)
 

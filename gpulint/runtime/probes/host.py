@@ -350,10 +350,8 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
         return sum(self._live)
 
     def notes(self) -> list[str]:
-        said = [
-            "Ran on the CPU: sizes are those of live tensor storages, rounded as the CUDA caching allocator "
-            "rounds; reserved memory was not measured."
-        ]
+        sizes = "sizes are those of live tensor storages, rounded as the CUDA caching allocator rounds"
+        said = [f"Ran on the CPU: {sizes}; reserved memory was not measured."]
         if self._compiles:
             said.append("torch.compile is bypassed under this probe: compiled code was verified as eager.")
         return said

@@ -433,8 +433,6 @@ def _fragmentation(reserved: result.Trend, samples: Sequence[result.Sample]) -> 
     needed = max(slope, allocated[-1] - allocated[half], max(peaks[half:]) - max(peaks[:half], default=0))
     if len(samples) < 5 or late <= SEGMENT + 2 * needed:
         return reserved
-    reason = (
-        f"reserved grew by {(amounts[-1] - amounts[0]) / (1 << 20):.2f} MiB while allocated stayed: "
-        "freed blocks do not fit the next requests"
-    )
+    grew = f"{(amounts[-1] - amounts[0]) / (1 << 20):.2f} MiB"
+    reason = f"reserved grew by {grew} while allocated stayed: freed blocks do not fit the next requests"
     return replace(reserved, status="fragmentation", reason=reason, advice=EXPANDABLE)
