@@ -82,11 +82,12 @@ def optimizers(
     import torch.optim  # noqa: F401
 
     module: Any = sys.modules["torch.optim.optimizer"]  # torch.optim hides the name
-    return together(
-        module.register_optimizer_step_pre_hook(lambda one, *_: steps(one)).remove,
-        module.register_optimizer_step_post_hook(lambda one, *_: stepped(one)).remove,
-        around(module.Optimizer, "__init__", after=lambda _, one, *__, **___: made(one)),
-    )
+    before = module.register_optimizer_step_pre_hook(lambda one, *_: steps(one))
+    after = module.register_optimizer_step_post_hook(lambda one, *_: stepped(one))
+    if made is _nothing:
+        return together(before.remove, after.remove)
+    wrapped = around(module.Optimizer, "__init__", after=lambda _, one, *__, **___: made(one))
+    return together(before.remove, after.remove, wrapped)
 
 
 def modules(before: Callable[[Any], None] = _nothing, after: Callable[[Any], None] = _nothing) -> Undo:
