@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from gpulint.runtime.record import result
 from gpulint.runtime.record.besides import STOPPED
-from gpulint.runtime.record.result import Status
+from gpulint.runtime.record.result import Drift, Holder, Status, StepKind
 from gpulint.units import format_bytes
 
 FIGURES: tuple[result.Figure, ...] = ("allocated", "reserved", "host_tensors", "rss", "heap")
@@ -135,8 +135,8 @@ def _evenly(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:
 
 
 def judge(
-    births: Births, edges: Sequence[int], kind: result.StepKind, age: int = 2, window: str = ""
-) -> result.Drift | None:
+    births: Births, edges: Sequence[int], kind: StepKind, age: int = 2, window: str = ""
+) -> Drift | None:
     """What the site's survivors mean, or None if there are none.
 
     `window` is the name of the stretches that are judged, "" for steps.
@@ -161,7 +161,7 @@ class _Look:
 
     births: Births
     edges: Sequence[int]
-    kind: result.StepKind
+    kind: StepKind
     window: str
 
     @property
@@ -170,13 +170,13 @@ class _Look:
 
     def drift(
         self, status: Status, total: int, count: int, share: float, steps: int, reason: str, events: int = 0
-    ) -> result.Drift:
+    ) -> Drift:
         births, kind = self.births, self.kind
         slope = None if births.levels is None else slope_of(self.levels)
         figures = (total / steps, share, steps, total, count, slope, reason)
-        return result.Drift(births.site, kind, births.place, status, *figures, events=events)
+        return Drift(births.site, kind, births.place, status, *figures, events=events)
 
-    def survived(self, eligible: list[int]) -> result.Drift | None:
+    def survived(self, eligible: list[int]) -> Drift | None:
         births, edges = self.births, self.edges
         alive = {i: births.alive[i] for i in eligible if births.alive.get(i, 0) > 0}
         garbage = sum(births.garbage.get(i, 0) for i in eligible)
@@ -216,7 +216,7 @@ class _Look:
     def steps(self, eligible: Sequence[int]) -> int:
         return sum(self.edges[i + 1] - self.edges[i] for i in eligible)
 
-    def enlarged(self) -> result.Drift | None:
+    def enlarged(self) -> Drift | None:
         """Growth without survivors: what is in use is replaced by something larger each time, as `torch.cat` does."""
         amounts = [alive for _, alive in self.levels]
         rise = amounts[-1] - amounts[0] if amounts else 0
@@ -278,9 +278,7 @@ def _rises(amounts: Sequence[int]) -> float:
     return sum(later > earlier for earlier, later in pairs) / len(pairs) if pairs else 1.0
 
 
-def less_set_up(
-    drifts: Sequence[result.Drift], holders: Sequence[result.Holder]
-) -> tuple[list[result.Drift], list[result.Holder]]:
+def less_set_up(drifts: Sequence[Drift], holders: Sequence[Holder]) -> tuple[list[Drift], list[Holder]]:
     """Take back what one stretch alone has made and nothing of Python's reaches, where there were several: libraries set it up
     once, a workspace for cuBLAS at the first matrix product of a thread, say. It is no growth, and stands at the site of what may be."""
     lost = [(one.place, held) for one in holders if one.scope == "unknown" for held in one.births]
@@ -309,11 +307,8 @@ def less_set_up(
 
 
 def settle(
-    drifts: Sequence[result.Drift],
-    holders: Sequence[result.Holder],
-    room: int | None = None,
-    inputs: float = 1.0,
-) -> list[result.Drift]:
+    drifts: Sequence[Drift], holders: Sequence[Holder], room: int | None = None, inputs: float = 1.0
+) -> list[Drift]:
     """Take back what a limit explains: leaks of which at least nine tenths are in containers that cannot grow for ever.
 
     A container is weighed as it will be when it is full: one that does not fit into the `room` (bytes; None where that is not
@@ -336,7 +331,7 @@ def settle(
     return [_settled(one, [h for h in limits if _keeps(h, one)], room) for one in drifts]
 
 
-def going_on(one: result.Drift, levels: Sequence[tuple[int, int]]) -> result.Drift:
+def going_on(one: Drift, levels: Sequence[tuple[int, int]]) -> Drift:
     """What comes without regularity, and of which more is alive all the time, in the second half as well: it may be growth."""
     amounts = _amounts(levels)
     if one.status != "occasional" or one.events <= FEWEST or not amounts:
@@ -347,9 +342,7 @@ def going_on(one: result.Drift, levels: Sequence[tuple[int, int]]) -> result.Dri
     return replace(one, status="unsettled", reason=f"{one.reason}, and more of it all the time")
 
 
-def refilled(
-    one: result.Drift, holders: Sequence[result.Holder], levels: Sequence[tuple[int, int]]
-) -> result.Drift:
+def refilled(one: Drift, holders: Sequence[Holder], levels: Sequence[tuple[int, int]]) -> Drift:
     """What grows ever more slowly in a dict whose keys come again: they may be so many and no more."""
     keepers = [h for h in holders if h.refilled and _keeps(h, one)]
     slows = one.status in ("leak", "unsettled") and slower(_amounts(levels)) >= SLOWER
@@ -363,15 +356,15 @@ def _amounts(levels: Sequence[tuple[int, int]]) -> list[int]:
     return [alive for _, alive in levels]
 
 
-def _kept(drift: result.Drift, holders: Sequence[result.Holder]) -> int:
+def _kept(drift: Drift, holders: Sequence[Holder]) -> int:
     return sum(holder.kept_of(drift.site) for holder in holders)
 
 
-def _keeps(holder: result.Holder, drift: result.Drift) -> bool:
+def _keeps(holder: Holder, drift: Drift) -> bool:
     return holder.place == drift.place and holder.kept_of(drift.site) > 0
 
 
-def _settled(drift: result.Drift, keepers: Sequence[result.Holder], room: int | None) -> result.Drift:
+def _settled(drift: Drift, keepers: Sequence[Holder], room: int | None) -> Drift:
     if drift.status not in ("leak", "unsettled", "occasional") or _kept(drift, keepers) < 0.9 * drift.total:
         return drift
     limit = max(keepers, key=lambda h: h.bytes)
@@ -395,7 +388,7 @@ def _settled(drift: result.Drift, keepers: Sequence[result.Holder], room: int | 
     return replace(drift, status="bounded", reason=reason, limited=True)
 
 
-def _when_full(holder: result.Holder) -> int:
+def _when_full(holder: Holder) -> int:
     """Bytes that a container with a most number of entries keeps when it has them."""
     each = holder.entry or holder.bytes / max(1, holder.length or 1)
     return round(each * (holder.bound or 0))
@@ -411,7 +404,7 @@ def moved(values: Sequence[int]) -> tuple[result.TrendStatus, float]:
     return "flat", slope
 
 
-def trends(kind: result.StepKind, samples: Sequence[result.Sample]) -> list[result.Trend]:
+def trends(kind: StepKind, samples: Sequence[result.Sample]) -> list[result.Trend]:
     """The trend of every figure that was measured in the window's samples (warm-up left out)."""
     found = []
     for figure in FIGURES:
