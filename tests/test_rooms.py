@@ -172,8 +172,7 @@ def test_nothing_hangs_together_in_a_circle() -> None:
 
 
 RUNTIME_READS = of_ours("claims findings marks units")
-# `typing_extensions` where type checkers alone look.
-IN_THE_USERS_INTERPRETER = frozenset({"gpulint", "torch", "typing_extensions", *sys.stdlib_module_names})
+IN_THE_USERS_INTERPRETER = frozenset({"gpulint", "torch", *sys.stdlib_module_names})
 
 
 def test_the_verifier_and_what_it_imports_know_no_linter() -> None:

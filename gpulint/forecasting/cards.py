@@ -7,7 +7,7 @@ taken from the measured card, which their intervals say.
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from gpulint.allocator.cards import MEMORY, plain
@@ -18,6 +18,7 @@ MIB: Final = 1 << 20
 GIB: Final = 1 << 30
 
 
+@dataclass(frozen=True, slots=True)
 class Card(Record):
     """One kind of card; sizes in bytes.
 

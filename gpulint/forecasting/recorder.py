@@ -10,6 +10,7 @@ import secrets
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from typing import Final
 
 from gpulint.forecasting.cards import Card
@@ -39,6 +40,7 @@ class ForecastError(Exception):
         self.details = details
 
 
+@dataclass(frozen=True, slots=True)
 class Program(Record):
     """What to run. `timeout` is in seconds; `steps` the most to train in one epoch. `change` is one of `adapting.py`,
     `share` the part of its elements that a mask is taken to choose and `number` a whole number read from the

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,7 @@ class NoAnswer(RuntimeError):
     """A process did not do what it was asked for; the message says why."""
 
 
+@dataclass(frozen=True, slots=True)
 class Told(Record):
     """What is known of a process: its own accounts, none where it did not answer for the reasons in `why`; and the cards that
     list it, as the driver tells it, with `driver` saying why that is not known."""

@@ -134,6 +134,7 @@ def standard(
 # -- running them ----------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
 class Outcome(Record):
     """What one scenario did under one setting; bytes. `error` is set where it could not be run at all."""
 

@@ -130,6 +130,7 @@ def _over(handle: Any, seconds: float) -> bool:
 UNSEEN = 128 * 1024**2  # bytes that nobody accounts for, above which somebody is there who cannot be seen
 
 
+@dataclass(frozen=True, slots=True)
 class Tenant(Record):
     """A process on a card. `bytes` is None where the driver does not tell, `user` and `command` are "" where the
     process cannot be seen from here (another container, another user's under hidepid)."""
@@ -141,6 +142,7 @@ class Tenant(Record):
     own: bool = False
 
 
+@dataclass(frozen=True, slots=True)
 class Card(Record):
     """One GPU. Sizes in bytes, temperature in degrees Celsius, `load` in percent, `power` in watts; None where the
     card does not tell. `problem` says why a card cannot be read at all (it has fallen off the bus)."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from gpulint.atomic import one_at_a_time, target_of, write_atomic
@@ -27,7 +27,8 @@ class BadBaseline(ValueError):
     """The file cannot be read or written, or is no baseline: the message is one sentence that says so."""
 
 
-class Key(Record, order=True):
+@dataclass(frozen=True, slots=True, order=True)
+class Key(Record):
     """Whose peak it is. `subject` is free: a program with its arguments, or a test's id. `card` is the card's name, or `CPU`;
     `torch` the minor version, such as 2.11."""
 

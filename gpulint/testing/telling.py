@@ -134,6 +134,7 @@ _MOST_TOLD: Final = 20
 _DONE: Final = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
 
 
+@dataclass(frozen=True, slots=True)
 class Leftover(Record):
     """What one test, or a fixture that ended with it, left behind. Sizes in bytes. `reason` says why it is allowed."""
 

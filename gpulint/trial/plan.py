@@ -71,6 +71,7 @@ class TrialFix:
         return ", ".join(dict.fromkeys(finding.code for finding in self.findings))
 
 
+@dataclass(frozen=True, slots=True)
 class Gain(Record):
     """One figure before and after. `noise` is by how much two runs of the unchanged script differ. What is saved is positive in
     `saved`; `counts` says that it is beyond noise, in either direction."""
@@ -116,6 +117,7 @@ class Judged:
         return self.fix.is_safe and self.status in ("changes the result", "breaks")
 
 
+@dataclass(frozen=True, slots=True)
 class Attempt(Record):
     """One run: with which fixes (by number), what became of it, and how long it took."""
 

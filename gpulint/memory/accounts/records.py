@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -19,6 +20,7 @@ class How(str, Enum):
     MEASURED = "measured"  # in a process of its own
 
 
+@dataclass(frozen=True, slots=True)
 class Entry(Record):
     """One line of an account: `bytes`, how they were found out, and what is to be known about them."""
 
@@ -28,6 +30,7 @@ class Entry(Record):
     note: str = ""
 
 
+@dataclass(frozen=True, slots=True)
 class Tenant(Record):
     """Another process on the card; `bytes` is None where the driver does not tell."""
 
@@ -35,6 +38,7 @@ class Tenant(Record):
     bytes: int | None
 
 
+@dataclass(frozen=True, slots=True)
 class Card(Record):
     """What the driver says of the whole card, in bytes. `tenants` are its processes, without the one whose account it is
     where that is known by its number; `driver` is what it keeps for itself and counts as used; 0 where it
@@ -50,6 +54,7 @@ class Card(Record):
         return max(0, self.total - self.used - self.driver)
 
 
+@dataclass(frozen=True, slots=True)
 class Account(Record):
     """The memory of one process on one card, in bytes.
 

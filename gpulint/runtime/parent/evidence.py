@@ -6,7 +6,7 @@ import functools
 import os
 import statistics
 from collections.abc import Callable, Container, Hashable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from gpulint.findings import Finding
@@ -28,6 +28,7 @@ def real(path: str) -> str:
     return os.path.realpath(path)
 
 
+@dataclass(frozen=True, slots=True)
 class Share(Record):
     """What a set of holders and birth sites grows by: bytes per step in each place, autograd nodes per
     step. Where all of it is regular in larger windows alone, `window` is their name and `each` what one leaves on the device."""

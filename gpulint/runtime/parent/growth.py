@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from gpulint.findings import Finding
@@ -33,6 +33,7 @@ TOTAL = 8  # sampled steps below which a rise is not held against what is named
 Why = Literal["bounded", "filling", "unsettled", "occasional", "gc-garbage", "optimizer", "host", "few"]
 
 
+@dataclass(frozen=True, slots=True)
 class Movement(Record):
     """How one figure moved over the sampled steps of a phase, in bytes.
 
@@ -50,6 +51,7 @@ class Movement(Record):
     within: bool = False
 
 
+@dataclass(frozen=True, slots=True)
 class Phase(Record):
     """The steps of one kind that one rank took, in `loops` loops: `steps` in all, `warmup` and `sampled` of
     them."""
@@ -77,6 +79,7 @@ class Phase(Record):
         return f"{self.name}: {result.said_steps({self.kind: self.sampled})} sampled{loops}{after}"
 
 
+@dataclass(frozen=True, slots=True)
 class Harmless(Record):
     """Growth that is no drift, and why. `device` and `host` are bytes a step, `total` is what had piled
     up."""
@@ -98,6 +101,7 @@ class Harmless(Record):
         return "may be filling" if self.why == "filling" else "harmless"
 
 
+@dataclass(frozen=True, slots=True)
 class Rate(Record):
     """What grows in windows of one kind, "" for steps: `each` bytes in one of them, which is `device` bytes a step."""
 
@@ -106,6 +110,7 @@ class Rate(Record):
     device: float
 
 
+@dataclass(frozen=True, slots=True)
 class Unexplained(Record):
     """`allocated` grew from step to step by `device` bytes more than survivors account for."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from gpulint.findings import Finding
@@ -23,6 +24,7 @@ NOTICED, NOTICED_SHARE = 64 * 1024, 0.001
 Status = Literal["confirmed", "refuted", "inconclusive", "not reached"]
 
 
+@dataclass(frozen=True, slots=True)
 class Judgement(Record):
     """What one rank's figures say about one finding.
 

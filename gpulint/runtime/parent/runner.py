@@ -96,6 +96,7 @@ EXIT_GRACE = 20.0  # seconds a child may take for the script's own clean-up afte
 JOIN_GRACE = 10.0  # seconds that a script may go on once the workers that it has started were stopped
 
 
+@dataclass(frozen=True, slots=True)
 class Run(Options):
     """What to run and how, besides what the child is told. `target` is a script, or a module name with `module`.
 

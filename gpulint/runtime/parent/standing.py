@@ -6,7 +6,7 @@ Pure functions on records.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from gpulint.runtime.parent.evidence import Evidence, over_ranks
 from gpulint.runtime.record import drift as drifts
@@ -26,6 +26,7 @@ LEAST_WORKER, SHARE_WORKER = 64 * 1024, 0.01  # bytes a step, and of its size ov
 UNTOLD = 0.25  # of the growth: less is what other lines tell
 
 
+@dataclass(frozen=True, slots=True)
 class Idle(Record):
     """Untouched memory, as the rank saw it that has most of it."""
 
@@ -34,6 +35,7 @@ class Idle(Record):
     ranks: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
 class Tied(Record):
     """A cycle, what waits in it a step, and how often the collector came in how many sampled steps."""
 
@@ -45,6 +47,7 @@ class Tied(Record):
     ranks: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
 class HostGrowth(Record):
     """Host memory that grows by `per_step` bytes a step, in no tensor that is known of, or in other processes. `lasts` is False
     where they end with each pass."""

@@ -7,7 +7,11 @@ Pure functions on records. What is claimed stands on each finding; how measureme
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+<<<<<<< HEAD
 from dataclasses import replace
+=======
+from dataclasses import dataclass, fields, replace
+>>>>>>> parent of bf1e2453 (Every record is a frozen dataclass by its base, which says so once)
 from typing import Literal
 
 from gpulint.findings import Confidence, Finding, in_words
@@ -26,7 +30,8 @@ _What = tuple[str, str, str]  # which holder or site, the same on every rank
 _FAILED = ("raised", "exit", "killed", "not-started", "no-steps", "no-torch", "no-device")
 
 
-class Verdict(Judgement, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict(Judgement):
     """One finding, judged by all ranks. `ranks` are the ranks of this status where there are several. `doubts` are what the
     linter alone was not sure of."""
 
@@ -57,7 +62,8 @@ class Verdict(Judgement, kw_only=True):
         return in_words(self.doubts, " without a run")
 
 
-class Unpredicted(Share, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unpredicted(Share):
     """Growth that no finding explains: by holder, or by birth site where no holder was found."""
 
     text: str
@@ -72,6 +78,7 @@ class Unpredicted(Share, kw_only=True):
         return rate(self)
 
 
+@dataclass(frozen=True, slots=True)
 class Wasted(Record):
     """A forward that no finding speaks of, run with grad enabled although no backward ever went through its graph.
     `count` calls ran, of which each kept `bytes` of activations; a cost, and no drift: they went with the graph."""
@@ -87,6 +94,7 @@ class Wasted(Record):
     ranks: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
 class Verification(Record):
     """A run with its verdicts. `target` is the script or module; `max_drift` bytes per step on the GPU are
     allowed. `gate` is the run held against further limits, where there are any; `foreign` are contexts of ranks on the cards of others."""

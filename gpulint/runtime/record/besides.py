@@ -3,7 +3,7 @@ in a trial."""
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from gpulint.runtime.record.records import Record, Site
 
@@ -11,6 +11,7 @@ STOPPED = 0.25  # of what it grew by in the sampled steps: where all grow by les
 FEWEST_STOPPED = 60  # steps that show it
 
 
+@dataclass(frozen=True, slots=True)
 class Untouched(Record):
     """Memory on the device that was alive while steps were watched, and that no operator of theirs read or wrote.
 
@@ -31,6 +32,7 @@ class Untouched(Record):
     born: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
 class Cycle(Record):
     """Memory that only the collector frees, by what ties it. `chain` are the objects of the cycle in words, each holding the next,
     `cut` is the edge to cut, and `file` and `line` where that is. `bytes` were freed with it in `count` storages born at the
@@ -46,6 +48,7 @@ class Cycle(Record):
     times: int = 1
 
 
+@dataclass(frozen=True, slots=True)
 class Collections(Record):
     """How often Python's collector came while steps were sampled, to the second generation or to all that there is, and how many
     bytes on the device it `freed` then. `off`: the script has switched it off."""
@@ -56,6 +59,7 @@ class Collections(Record):
     off: bool = False
 
 
+@dataclass(frozen=True, slots=True)
 class ProcessMemory(Record):
     """Host memory of a process that this one has started, at some moments: `sizes` in bytes (proportional set size: pages
     shared with others count in part), at `seconds` of the run and after so many `steps`. `loader` says that it is a worker of a
@@ -71,12 +75,14 @@ class ProcessMemory(Record):
     sizes: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
 class WorkerContext(Site):
     """A worker of a DataLoader, by its process, that began to use CUDA at a line of the user's."""
 
     pid: int
 
 
+@dataclass(frozen=True, slots=True)
 class Later(Record):
     """Steps that nobody watched, and what was allocated after them more than before, in bytes."""
 
@@ -88,6 +94,7 @@ class Later(Record):
         return self.steps >= fewest and self.grew < STOPPED * rate * self.steps
 
 
+@dataclass(frozen=True, slots=True)
 class Besides(Record):
     """`watched` are the steps whose operators were followed, by kind; `doubt` says what of them cannot be seen. `later` is the last
     part of the steps that came after the sampled ones."""
@@ -101,6 +108,7 @@ class Besides(Record):
     later: Later = field(default_factory=Later)
 
 
+@dataclass(frozen=True, slots=True)
 class Position(Record):
     """How far a run has come: `updates` are its optimizer steps (or `gpulint.step()`, or backwards where it has neither),
     `events` the outermost forwards and batches since the last of them."""
@@ -109,6 +117,7 @@ class Position(Record):
     events: int = 0
 
 
+@dataclass(frozen=True, slots=True)
 class Weight(Record):
     """One parameter or buffer: a checksum of its bits, and what to measure a difference by, its sum and its Euclidean norm."""
 
@@ -119,6 +128,7 @@ class Weight(Record):
     norm: float
 
 
+@dataclass(frozen=True, slots=True)
 class Drawn(Record):
     """The state of one generator of random numbers at the end: python, numpy, torch or cuda:N."""
 
@@ -126,6 +136,7 @@ class Drawn(Record):
     state: str
 
 
+@dataclass(frozen=True, slots=True)
 class Recording(Record):
     """What one process computed.
 

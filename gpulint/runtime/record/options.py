@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Literal
 
 from gpulint.runtime.record.besides import Position
@@ -11,6 +12,7 @@ from gpulint.runtime.record.records import Record
 REACH = 60.0  # seconds a run may go on to reach lines with findings, at its own speed
 
 
+@dataclass(frozen=True, slots=True)
 class Lines(Record):
     """Places of interest in one file, absolute path: lines, each with its column from 1, or 0 for the whole line."""
 
@@ -18,6 +20,7 @@ class Lines(Record):
     places: tuple[tuple[int, int], ...]
 
 
+@dataclass(frozen=True, slots=True)
 class Named(Record):
     """A function of the user's that was named as a step, or as a unit of which many come: where it is defined."""
 
@@ -27,6 +30,7 @@ class Named(Record):
     kind: Literal["step", "unit"]
 
 
+@dataclass(frozen=True, slots=True)
 class Bound(Record):
     """Where one process of a run ends: that of a `rank`, or the worker that has the numbers `process`."""
 
@@ -35,6 +39,7 @@ class Bound(Record):
     position: Position
 
 
+@dataclass(frozen=True, slots=True)
 class TrialOptions(Record):
     """A run that is to be compared with others. Random numbers are seeded with `seed`, by rank and worker. Where it `is_bound`, each
     process ends where `until` says, and by itself alone if that says nothing of it; otherwise as in any sampled run."""
@@ -44,7 +49,8 @@ class TrialOptions(Record):
     until: tuple[Bound, ...] = ()
 
 
-class Options(Record, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options(Record):
     """What the parent asks of the child. `warmup` None means: at least 3 steps, until optimizer state is
     constant. Once `steps` steps are sampled the script may go on for `reach` seconds more, until each of the
     lines in `awaited` has run, and an evaluation where the program looks as if it had one (`evaluates`). With `cut_epochs`

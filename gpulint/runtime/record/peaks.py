@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal
 
 from gpulint.runtime.record.records import Record, Site
@@ -18,6 +18,7 @@ STRETCHES: dict[str, str] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
 class PeakLine(Site):
     """A line and the `bytes` that were allocated there and alive at the peak. `kept` of its bytes are alive after the sampled
     steps as well, and `holder` says in words who keeps most of them; "" where nobody was found, or nothing is kept."""
@@ -27,6 +28,7 @@ class PeakLine(Site):
     holder: str = ""
 
 
+@dataclass(frozen=True, slots=True)
 class StretchPeak(Record):
     """The highest `allocated` of one stretch of the run, in bytes, and the most that was `reserved` in it (None without
     CUDA). `lines` are the places with most bytes at a moment at which `traced` bytes were allocated: the peak itself, but for
@@ -49,6 +51,7 @@ def highest_of(peaks: Iterable[StretchPeak]) -> StretchPeak | None:
     return max(peaks, key=lambda peak: (peak.allocated, -list(STRETCHES).index(peak.stretch)), default=None)
 
 
+@dataclass(frozen=True, slots=True)
 class CardUse(Record):
     """What a process has on one card. `own` says that it is the card that it computes on; `uuid` is "" where torch does not tell.
     `context` is whether it has a CUDA context there, which costs some hundred MiB."""
@@ -68,6 +71,7 @@ Status = Literal["within", "exceeded", "fell"]
 Limit = Literal["max-peak", "baseline", "untouched", "max-host-drift"]
 
 
+@dataclass(frozen=True, slots=True)
 class Limits(Record):
     """What a run is held against. `max_peak` is in bytes, None for no limit; `baseline` the path of a file of committed peaks, ""
     for none, `tolerance` in percent of those. With `write` the file gets this run's peaks, and nothing is compared with it.
@@ -93,6 +97,7 @@ class Limits(Record):
         return self.max_peak is not None or bool(self.baseline)
 
 
+@dataclass(frozen=True, slots=True)
 class LineAtPeak(Site):
     """A line, and the `bytes` that were allocated there and alive at a peak. `file` is as it is shown to people and written into
     a baseline, relative to that where it has been there, "" (with line 0) where no Python line is known; `path` is where it is.
@@ -109,6 +114,7 @@ class LineAtPeak(Site):
     grew: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
 class Peak(Record):
     """The peak of a process or a test, in bytes, as a baseline has it.
 
@@ -124,7 +130,8 @@ class Peak(Record):
     other_lines: dict[str, tuple[LineAtPeak, ...]] = field(default_factory=dict)
 
 
-class PeakOfRank(Peak, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeakOfRank(Peak):
     """The peaks of one process of a run: `allocated` of the stretch `main`, the sampled steps, `run` of the whole run."""
 
     rank: int
@@ -134,6 +141,7 @@ class PeakOfRank(Peak, kw_only=True):
     run: int
 
 
+@dataclass(frozen=True, slots=True)
 class Check(Record):
     """One peak and what it may be: `allowed` is the most that is no failure. `stretch` is the stretch of the run, `before` what the
     baseline says, where it is that which is compared. `text` is one sentence. `lines` are those that grew most, or else those with most bytes."""
@@ -149,6 +157,7 @@ class Check(Record):
     lines: tuple[LineAtPeak, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
 class Neighbour(Record):
     """Another process on a card that the run could see. `pid` is 0 where it cannot be seen from here, `bytes` None where the driver does
     not tell; `when` it was there."""
@@ -161,6 +170,7 @@ class Neighbour(Record):
     when: Literal["before", "after"] = "before"
 
 
+@dataclass(frozen=True, slots=True)
 class ForeignContext(Record):
     """A process that has a context on the card of another rank. `bytes` is what it takes there, None where the driver does not
     tell."""
@@ -173,6 +183,7 @@ class ForeignContext(Record):
     text: str
 
 
+@dataclass(frozen=True, slots=True)
 class Gate(Record):
     """A run held against `limits`. `problems` are why it could not be, one sentence each; `notes` what the reader has to know.
     `measured` says what the figures are. `written` is the number of peaks that the baseline was given."""

@@ -4,30 +4,11 @@ from __future__ import annotations
 
 import functools
 import types
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
-
-if TYPE_CHECKING:
-    from typing_extensions import dataclass_transform
-else:
-
-    def dataclass_transform(**_: Any) -> Any:
-        """Is for type checkers. Python has it from 3.11 on."""
-        return lambda kind: kind
-
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T", bound="Record")
-
-
-def _encode(value: Any) -> Any:
-    if isinstance(value, Record):
-        return value.to_json()
-    if isinstance(value, (tuple, list)):
-        return [_encode(item) for item in value]
-    if isinstance(value, dict):
-        return {str(key): _encode(item) for key, item in value.items()}
-    return value
 
 
 def _decode(hint: Any, value: Any) -> Any:
@@ -39,7 +20,7 @@ def _decode(hint: Any, value: Any) -> Any:
             raise ValueError(f"{value!r} is none of {', '.join(map(repr, arguments))}")
         return value
     if origin is tuple:
-        if not isinstance(value, list):
+        if not isinstance(value, (list, tuple)):
             raise TypeError(f"expected a list, got {type(value).__name__}")
         return tuple(_decode(arguments[0], item) for item in value)
     if origin is dict:
@@ -60,16 +41,13 @@ def _hints(record: Any) -> dict[str, Any]:
     return get_type_hints(record)
 
 
-@dataclass_transform(frozen_default=True, field_specifiers=(field,))
 class Record:
-    """Base of all records: what derives from it is a frozen dataclass by that, and may say `kw_only=True`. `to_json` gives plain dicts
-    and lists, `from_json` is its inverse."""
+    """Base of everything below: `to_json` gives plain dicts, and tuples for lists, `from_json` is its inverse."""
 
-    def __init_subclass__(cls, **how: bool) -> None:
-        dataclass(frozen=True, **how)(cls)
+    __slots__ = ()
 
     def to_json(self) -> dict[str, Any]:
-        return {one.name: _encode(getattr(self, one.name)) for one in fields(self)}  # type: ignore[arg-type]
+        return asdict(self)  # type: ignore[call-overload,no-any-return]
 
     @classmethod
     def from_json(cls: type[T], data: dict[str, Any]) -> T:
@@ -82,6 +60,7 @@ class Record:
         return cls(**{name: _decode(hint, data[name]) for name, hint in _hints(cls).items() if name in data})  # type: ignore[arg-type]
 
 
+@dataclass(frozen=True, slots=True)
 class Site(Record):
     """A place in the user's code. `file` is absolute; `line` 0 and `file` "" stand for "no Python frame"."""
 

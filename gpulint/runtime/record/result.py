@@ -7,7 +7,7 @@ Standard library only: the child runs in the user's interpreter.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal
 
 from gpulint.runtime.record.besides import Besides, Recording, WorkerContext
@@ -69,6 +69,7 @@ def never_used_gpu(limited: bool) -> str:
     return "--device cuda was asked for, and the script never used the GPU"
 
 
+@dataclass(frozen=True, slots=True)
 class Environment(Record):
     """Where the figures come from. `date` is ISO 8601 in UTC, `allocator` the allocator's settings as read
     back. `card` is the number of the GPU that is current, `contexts` are those on which the process has a context."""
@@ -89,6 +90,7 @@ class Environment(Record):
     contexts: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
 class Part(Record):
     """A part of a step, in bytes: the highest `allocated` within it, and what is at its end."""
 
@@ -96,9 +98,15 @@ class Part(Record):
     allocated: int
 
 
+<<<<<<< HEAD
 class Figures(Record, kw_only=True):
     """One reading of the device's and the host's memory, in bytes; None where that cannot be known. `peak` counts from the reading before,
     `rss` is the process's resident memory, `heap` what malloc has handed out apart from tensors."""
+=======
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures(Record):
+    """One reading of the device's memory, in bytes; None where the probe cannot know. `peak` counts from the reading before."""
+>>>>>>> parent of bf1e2453 (Every record is a frozen dataclass by its base, which says so once)
 
     allocated: int | None = None
     reserved: int | None = None
@@ -112,6 +120,7 @@ class Figures(Record, kw_only=True):
     heap: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
 class Sample(Figures):
     """The state at the end of one step.
 
@@ -130,6 +139,7 @@ class Sample(Figures):
     parts: tuple[Part, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
 class Drift(Record):
     """What one birth site left behind over the sampled steps of one kind.
 
@@ -171,6 +181,7 @@ class Drift(Record):
     times: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
 class WindowFigures(Record):
     """A kind of window that the run went through `seen` times: an evaluation, a pass over a DataLoader, rounds of a loop, calls of a
     function, or what the user has named. `levels` is `allocated` at the end of each but that with which the script ended, and `seconds` when that was; `judged` whether what outlives
@@ -187,6 +198,7 @@ class WindowFigures(Record):
     is_open: bool = False
 
 
+@dataclass(frozen=True, slots=True)
 class Held(Record):
     """Part of what a holder keeps: `count` blocks born at `site`, in so many `stretches` of the window (0 where that is not
     known)."""
@@ -197,6 +209,7 @@ class Held(Record):
     stretches: int = 0
 
 
+@dataclass(frozen=True, slots=True)
 class Holder(Record):
     """Who keeps survivors alive.
 
@@ -242,6 +255,7 @@ class Holder(Record):
         return sum(held.bytes for held in self.births if held.site == site)
 
 
+@dataclass(frozen=True, slots=True)
 class Trend(Record):
     """How one figure of the samples moved over the sampled steps of one kind; `slope` is bytes per step."""
 
@@ -256,6 +270,7 @@ class Trend(Record):
     advice: str = ""
 
 
+@dataclass(frozen=True, slots=True)
 class LineFigures(Record):
     """What a place of interest did: a line, or with a `column` the statement or expression that begins there.
 
@@ -283,6 +298,7 @@ class LineFigures(Record):
     left: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
 class CallFigures(Record):
     """Calls of one function from one place: `what` is `torch.cuda.empty_cache`, `torch.cuda.synchronize`,
     `torch.save`, `gc.collect`, `Tensor.item`, `Tensor.tolist` or `Tensor.cpu`. `sampled` counts the calls after warm-up,
@@ -298,6 +314,7 @@ class CallFigures(Record):
     freed: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
 class ForwardFigures(Record):
     """Calls of an outermost module (or of one in eval mode inside one in train mode) from one place.
 
@@ -323,6 +340,7 @@ class ForwardFigures(Record):
     inner: bool = False
 
 
+@dataclass(frozen=True, slots=True)
 class End(Record):
     """How the run ended. `message` is one line for people; `where` is the user's line that was running
     then. `asked`: the script asked for input that there was none of. `refusal` is what torch said of an allocator setting
@@ -339,6 +357,7 @@ class End(Record):
     out_of_memory: bool = False
 
 
+@dataclass(frozen=True, slots=True)
 class RankResult(Record):
     """Everything one process measured. `boundary` says what marked its steps; `recording` is what a trial compares.
 
@@ -399,6 +418,7 @@ class RankResult(Record):
         return tuple(sorted(found, key=lambda d: -d.bytes_per_step))
 
 
+@dataclass(frozen=True, slots=True)
 class RunResult(Record):
     """A whole run: one result per rank, in rank order, and how the run as a whole ended.
 
@@ -425,6 +445,7 @@ class RunResult(Record):
         return max(known, key=lambda one: (one[1].allocated, -one[0]), default=None)
 
 
+@dataclass(frozen=True, slots=True)
 class Progress(Record):
     """Sent to the parent at every step boundary. `drift` is allocated now minus allocated when warm-up ended."""
 
