@@ -7,11 +7,7 @@ Pure functions on records. What is claimed stands on each finding; how measureme
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-<<<<<<< HEAD
-from dataclasses import replace
-=======
-from dataclasses import dataclass, fields, replace
->>>>>>> parent of bf1e2453 (Every record is a frozen dataclass by its base, which says so once)
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from gpulint.findings import Confidence, Finding, in_words

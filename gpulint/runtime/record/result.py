@@ -98,15 +98,10 @@ class Part(Record):
     allocated: int
 
 
-<<<<<<< HEAD
-class Figures(Record, kw_only=True):
-    """One reading of the device's and the host's memory, in bytes; None where that cannot be known. `peak` counts from the reading before,
-    `rss` is the process's resident memory, `heap` what malloc has handed out apart from tensors."""
-=======
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures(Record):
-    """One reading of the device's memory, in bytes; None where the probe cannot know. `peak` counts from the reading before."""
->>>>>>> parent of bf1e2453 (Every record is a frozen dataclass by its base, which says so once)
+    """One reading of the device's and the host's memory, in bytes; None where that cannot be known. `peak` counts from the reading before,
+    `rss` is the process's resident memory, `heap` what malloc has handed out apart from tensors."""
 
     allocated: int | None = None
     reserved: int | None = None
