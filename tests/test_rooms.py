@@ -100,12 +100,12 @@ BUDGETS = {
     f"{ANALYSIS}.syntax": 720,
     f"{ANALYSIS}.project": 641,
     f"{ANALYSIS}.domain": 155,
-    f"{ANALYSIS}.evaluate": 2_945,
+    f"{ANALYSIS}.evaluate": 2_942,
     f"{ANALYSIS}.models": 230,
-    f"{ANALYSIS}.queries": 4_816,
-    RULES: 6_345,
+    f"{ANALYSIS}.queries": 4_724,
+    RULES: 6_262,
 }
-MOST_OF_READING = 15_991  # all of them together; 16,000 is the aim
+MOST_OF_READING = 15_813  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 
