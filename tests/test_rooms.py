@@ -103,9 +103,9 @@ BUDGETS = {
     f"{ANALYSIS}.evaluate": 2_942,
     f"{ANALYSIS}.models": 230,
     f"{ANALYSIS}.queries": 4_724,
-    RULES: 6_262,
+    RULES: 6_261,
 }
-MOST_OF_READING = 15_813  # all of them together; 16,000 is the aim
+MOST_OF_READING = 15_812  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 
