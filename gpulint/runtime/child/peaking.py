@@ -165,7 +165,7 @@ class Peaking:
     def _line(self, number: int, size: int) -> PeakLine:
         site = self._session.frames.sites[number]
         kept, holder = self._kept.get(number, (0, ""))
-        return PeakLine(**vars(site), bytes=size, kept=min(kept, size), holder=holder if kept else "")
+        return PeakLine(**site.by_name(), bytes=size, kept=min(kept, size), holder=holder if kept else "")
 
     def _holders(self) -> dict[int, tuple[int, str]]:
         from gpulint.runtime.holding import holders

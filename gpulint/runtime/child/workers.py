@@ -111,7 +111,7 @@ def _notice_context(frames: Frames) -> None:
 
     def tell() -> None:
         site = frames.here(2)
-        told = WorkerContext(**vars(site), pid=os.getpid()).to_json()
+        told = WorkerContext(**site.by_name(), pid=os.getpid()).to_json()
         with contextlib.suppress(OSError, KeyError), connect_to(os.environ[ADDRESS]) as parent:
             parent.sendall(json.dumps({"token": os.environ[TOKEN], "context": told}).encode() + b"\n")
 

@@ -262,7 +262,7 @@ def _verdict(finding: Finding, found: Judgement, ranks: tuple[int, ...]) -> Verd
         text = f"on {_ranks(ranks)}: {text}"
     same = ("code", "name", "message", "line", "column", "end_line", "end_column", "doubts")
     told = {name: getattr(finding, name) for name in same}
-    return Verdict(**{**vars(found), "text": text}, **told, file=real(finding.filename), ranks=ranks)
+    return Verdict(**{**found.by_name(), "text": text}, **told, file=real(finding.filename), ranks=ranks)
 
 
 def _sharing(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
@@ -326,7 +326,7 @@ def _left(holder: Holder, share: Share, one: Evidence) -> Unpredicted:
     # Autograd nodes cost host memory; how much is known only where the whole heap is seen to grow.
     host = one.heap_slope(one.kind_of(holder)) if share.nodes else None
     born = tuple(held.site for held in holder.births)[:5]
-    grows = {**vars(share), "host": max(share.host, host or 0.0)}
+    grows = {**share.by_name(), "host": max(share.host, host or 0.0)}
     file = real(holder.file) if holder.file else ""
     return Unpredicted(**grows, text=one.text_of(holder), file=file, line=holder.line, born=born)
 
@@ -344,7 +344,7 @@ def _sites_left(findings: Sequence[Finding], one: Evidence) -> list[tuple[_What,
             site = drift.site
             text = f"born in `{site.function}`, holder not found" if site.file else "holder not found"
             grows, file = Share.of_drift(drift, missing), real(site.file)
-            found = Unpredicted(**vars(grows), text=text, file=file, line=site.line, born=(site,))
+            found = Unpredicted(**grows.by_name(), text=text, file=file, line=site.line, born=(site,))
             left.append((("site", site.function, ""), found))
     return left
 

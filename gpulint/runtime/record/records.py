@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import types
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from enum import Enum
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -48,6 +48,10 @@ class Record:
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)  # type: ignore[call-overload,no-any-return]
+
+    def by_name(self) -> dict[str, Any]:
+        """What its fields hold, other records as they are."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}  # type: ignore[arg-type]
 
     @classmethod
     def from_json(cls: type[T], data: dict[str, Any]) -> T:

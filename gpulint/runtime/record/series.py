@@ -142,7 +142,7 @@ def sample_of(marks: list[Mark], series: Series, previous: int, mark: int, sampl
     """The sample of the step between two marks (`previous` is -1 for the run's start)."""
     reading = marks[mark]
     begin = marks[previous].seconds if previous >= 0 else 0.0
-    figures = dict(vars(reading.figures))
+    figures = reading.figures.by_name()
     within = marks[previous + 1 : mark + 1]
     figures["peak"] = max((top for one in within if (top := one.figures.peak) is not None), default=None)
     took = reading.seconds - begin
