@@ -173,7 +173,7 @@ def _was_wide(asked: Asked, made: ast.Call, frame: Frame) -> Iterator[Answer]:
     elif full.endswith(".load"):
         yield left_open(Question.SIZE, "of which type the loaded network is, the file says", made)
     else:
-        yield proven(Question.SIZE, "what makes it is told of no narrower type")
+        yield proven(Question.SIZE, "nothing makes it narrower before it is moved")
 
 
 def _report(asked: Asked, late: _Late) -> Report:

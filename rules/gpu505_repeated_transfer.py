@@ -21,6 +21,7 @@ from gpulint.claims import Claim
 from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
 
 _NEVER: Final = 1000  # no argument stands there: it is given by name
+_FEW: Final = 4  # copies
 _MANY: Final = 1 << 18  # numbers: 1 MiB of float32
 # What is said of the tensor that is moved, and not of its copy.
 _OF_THE_FIRST: Final = frozenset({"requires_grad", "pin_memory", "out", None})
