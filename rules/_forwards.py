@@ -16,8 +16,8 @@ from gpulint.analysis.queries.networks.forwards import Forward, forward_of
 from gpulint.analysis.queries.networks.module_mode import ModuleMode, module_mode
 from gpulint.analysis.queries.networks.runs import Run, modes_within, ran_within
 from gpulint.analysis.queries.networks.trained import frozen, of_unseen_package
-from gpulint.analysis.queries.old_torch import old_torch
 from gpulint.analysis.queries.outcome import outcome
+from gpulint.analysis.queries.raises import old_torch
 from gpulint.analysis.queries.steps import steps_beside
 from gpulint.analysis.queries.stores.on_device import gives_dense
 from gpulint.analysis.syntax.nodes import arguments, dotted, keyword, last_name

@@ -17,8 +17,8 @@ from gpulint.analysis.queries.effects import gradients_are_read, origins_of, pla
 from gpulint.analysis.queries.networks.forwards import Forward, forward_of, forwards
 from gpulint.analysis.queries.networks.gradients import gradients_of
 from gpulint.analysis.queries.networks.trained import frozen
-from gpulint.analysis.queries.old_torch import old_torch
 from gpulint.analysis.queries.outcome import outcome
+from gpulint.analysis.queries.raises import old_torch
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import arguments, dotted
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
@@ -189,7 +189,7 @@ def _answers(asked: Asked, judged: _Judged) -> Iterator[Answer]:
     yield proven(Question.TRAINED, f"the gradients of `{_name(made)}` are cleared before its own step")
     for one in (*made.network.assumptions, *judge.network.assumptions):
         yield left_open(Question.TENSOR, one.clause)
-    yield from reached(evaluator, judge.frame.function)
+    yield from reached(evaluator, judge.frame.function, judge.call)
 
 
 def _name(made: Forward) -> str:

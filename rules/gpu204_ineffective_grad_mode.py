@@ -15,7 +15,7 @@ from gpulint.analysis.queries.grad_mode import grad_at_entry, grad_mode
 from gpulint.analysis.queries.graphs.backwards import is_true
 from gpulint.analysis.queries.networks.forwards import forwards
 from gpulint.analysis.queries.networks.trained import frozen, of_unseen_package, switches_weights
-from gpulint.analysis.queries.old_torch import old_torch
+from gpulint.analysis.queries.raises import old_torch
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.flow import Flow
 from gpulint.analysis.syntax.nodes import arguments, dotted, keyword, last_name
@@ -166,7 +166,11 @@ def _decorated_class(asked: Asked, cls: Class) -> Iterator[Claimed]:
     for node in cls.node.decorator_list:
         if _mode(asked, node, outer) != "off":
             continue
-        answer = proven(Question.GRAD, "its methods run as they would without it")
+        found = [one for method in cls.methods.values() for one in forwards(asked.evaluator, method)]
+        modes = {grad_mode(asked.evaluator, one.call, one.frame).mode for one in found}
+        answer = proven(Question.GRAD, "its methods run with grad on")
+        if modes == {"off"}:
+            answer = refuted(Question.GRAD, "all its methods that run networks switch grad off themselves")
         yield _claim(asked, "class", node, cls.body, (answer,), name=cls.name)
 
 

@@ -19,6 +19,7 @@ from gpulint.analysis.queries.cover import Cover, cover
 from gpulint.analysis.queries.networks.module_mode import module_mode
 from gpulint.analysis.queries.networks.runs import Run, runs
 from gpulint.analysis.queries.outcome import Outcome, outcome
+from gpulint.analysis.queries.raises import raises_before
 from gpulint.analysis.queries.steps import Steps
 from gpulint.answers import Verdict
 
@@ -102,7 +103,52 @@ def test_the_mode_is_what_was_set_last(before: str, mode: str) -> None:
     assert module_mode(evaluator, run.named, run.where).mode == mode
 
 
-# --- how much, and where to put no_grad -----------------------------------------------------------------
+# --- what raises, how much, and where to put no_grad -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("before", "call", "refuted"),
+    [
+        ("print(missing)", "net(x)", True),
+        ("if x:\n        print(missing)", "net(x)", False),
+        ("print(x)", "net(x)", False),
+        ("print(x)", "net()", True),
+        ("print(x)", "net(x, x, x)", True),
+    ],
+)
+def test_what_raises_before_is_never_got_to(before: str, call: str, refuted: bool) -> None:
+    file, evaluator = engine(f"""{HEAD}
+class Net(nn.Module):
+    def forward(self, x, y=None):
+        return x
+def main(x):
+    net = Net()
+    {before}
+    return {call}
+""")
+    main = function_of(file, "main")
+    found = raises_before(evaluator, main.flow.calls["net"][-1], evaluator.root(main))
+    assert any(one.verdict is Verdict.REFUTED for one in found) is refuted
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "class Wide(Net):\n    def forward(self, x, y, z):\n        return x",
+        "class Net(nn.Module):\n    def __call__(self, *given):\n        return given\n    def forward(self, x):\n        return x",
+    ],
+)
+def test_what_may_run_another_forward_may_fit(other: str) -> None:
+    file, evaluator = engine(f"""{HEAD}
+class Net(nn.Module):
+    def forward(self, x):
+        return x
+{other}
+def main(net: Net, x):
+    return net(x, x, x)
+""")
+    main = function_of(file, "main")
+    assert not list(raises_before(evaluator, main.flow.calls["net"][0], evaluator.root(main)))
 
 
 @pytest.mark.parametrize(

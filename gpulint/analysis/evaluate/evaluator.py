@@ -80,6 +80,7 @@ class Evaluator:
         self.once = self._fixpoint.once
         self.entered = 0
         self.followed = 0
+        self.never: set[Function] = set()  # functions with calls that never run
         self._roots: dict[Function, Frame] = {}
         self._below: dict[Function, int] = {}
         self._callers: dict[Function, tuple[CallSite, ...]] = {}
@@ -227,7 +228,9 @@ class Evaluator:
                 break
             frame = self.root(caller)
             certain = self._runs(call, frame, function) if caller is not function else None
-            if certain is not None and not self.is_dead(call, frame):
+            if certain is not None and self.is_dead(call, frame):
+                self.never.add(function)
+            elif certain is not None:
                 found.append(CallSite(call, frame, certain))
         return tuple(found)
 

@@ -14,7 +14,7 @@ def half_and_half(position, momentum, energy_of, size):
     momentum = momentum - 0.5 * size * slope
     position = position + size * momentum
     slope, energy = slope_and_energy(energy_of, position)
-    return position, momentum - 0.5 * size * slope, energy  # maybe: GPU101
+    return position, momentum - 0.5 * size * slope, energy
 
 
 def slope_and_energy(energy_of, position):

@@ -29,7 +29,7 @@ class Perceptual(nn.Module):
 def train(net, loader, opt):
     crit = Perceptual().cuda()
     for x, y in loader:
-        loss = crit(net(x.cuda()), y.cuda())  # maybe: GPU202
+        loss = crit(net(x.cuda()), y.cuda())
         opt.zero_grad()
         loss.backward()
         opt.step()

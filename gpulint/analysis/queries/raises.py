@@ -1,0 +1,129 @@
+"""What raises whenever it runs, so that what stands behind it never does: names that nothing binds, calls that do not fit what they
+call, and code that is written for a torch which has no `no_grad` yet."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator
+from typing import Any, Final
+
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.project.file import Class, File, Function
+from gpulint.analysis.project.requirements import torch_of
+from gpulint.analysis.syntax.flow import ENTRY
+from gpulint.analysis.syntax.nodes import at_once, called_on, constant_index, key_of
+from gpulint.answers import Answer, Question, left_open, refuted
+
+# What Python puts into every module, and who runs files among names of his own besides.
+_GIVEN: Final = frozenset(dir(builtins)) | frozenset(
+    "__file__ __path__ __class__ __annotations__ get_ipython display xrange unicode raw_input long profile snakemake spark dbutils".split()
+)
+
+
+def raises_before(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[Answer]:
+    """What speaks against it that a node is ever got to."""
+    function = frame.function
+    if function.file.path.endswith(".ipynb"):
+        return
+    if not function.is_module:
+        unbound = _unbound_before(evaluator, node, function)
+        if unbound is not None:
+            yield refuted(Question.REACHED, f"nothing binds `{unbound.id}`: it raises before", unbound)
+    if isinstance(node, ast.Call) and not _fits(evaluator, node, frame):
+        yield refuted(Question.REACHED, "it gives less than what it calls needs: it raises", node)
+
+
+def _unbound_before(evaluator: Evaluator, node: Any, function: Function) -> ast.Name | None:
+    """A name that nothing binds and that is read for certain before a node, in its own block or one around it."""
+    flow = function.flow
+    statement = flow.statement_of(node)
+    block = flow.blocks[statement]
+    for before in block.statements[: block.statements.index(statement)]:
+        if isinstance(before, (ast.Assert, ast.Raise, ast.Try)):
+            continue  # an assertion's message is seldom read, and what a `try` holds is caught
+        names = (one for one in at_once(before) if isinstance(one, ast.Name) and one in flow.parents)
+        for name in (one for one in names if isinstance(one.ctx, ast.Load)):
+            if flow.reaching(name) == (ENTRY,) and not _is_bound(evaluator, name.id, function):
+                return name
+    return None
+
+
+def _is_bound(evaluator: Evaluator, name: str, function: Function) -> bool:
+    file = function.file
+    if name in _GIVEN or name in file.body.flow.definitions:
+        return True
+    if any(name in one.flow.definitions for one in function.around[1:]):
+        return True
+    if any(isinstance(one, ast.ImportFrom) and one.names[0].name == "*" for one in ast.walk(file.tree)):
+        return True
+    several = (one for one in file.functions if name in one.words)
+    return any(name in one.flow.elsewhere or name in one.words & {"exec", "globals"} for one in several)
+
+
+def _fits(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:
+    """Whether a call gives a function of the project all that it needs."""
+    target = evaluator.value_of(call.func, frame)
+    function, bound = target.ref, target.receiver is not None
+    if len(target.origins) > 1:
+        return True  # it may be another one, which needs something else
+    if target.kind == "module" and isinstance(target.ref, Class):
+        function, bound = evaluator.method(target.ref, "forward"), True
+        derived = evaluator.program.subclasses(target.ref)
+        if evaluator.method(target.ref, "__call__") or any("forward" in one.methods for one in derived):
+            return True
+    if not isinstance(function, Function) or function.decorators:
+        return True
+    stars = [*(one for one in call.args if isinstance(one, ast.Starred)), *call.keywords]
+    if any(getattr(one, "arg", None) is None for one in stars) or (target.function and function.cls):
+        return True
+    names = function.node.args
+    positional = [one.arg for one in (*names.posonlyargs, *names.args)][1 if bound else 0 :]
+    needed = positional[len(call.args) : len(positional) - len(names.defaults)]
+    named = {one.arg for one in call.keywords}
+    too_many = names.vararg is None and len(call.args) > len(positional)
+    return not too_many and all(name in named for name in needed)
+
+
+_FIRST_WITH_NO_GRAD: Final = (0, 4)
+_NO_GUARD: Final = "`volatile=True` switches grad off and there is no `no_grad`"
+
+
+def old_torch(evaluator: Evaluator, file: File) -> Answer | None:
+    """What leaves it open whether a torch runs the file that has `no_grad`: what the project says of its versions, in what it requires
+    or in its README, or a number that is read by `loss.data[0]`, which raises in any torch that has it. None where nothing does."""
+    program = evaluator.program
+    version = torch_of(program, file)
+    if version is not None and version < _FIRST_WITH_NO_GRAD:
+        clause = f"the project is for torch {version[0]}.{version[1]}, in which {_NO_GUARD}"
+        return left_open(Question.REACHED, clause)
+    read = _read_as_before(evaluator, file)
+    if read is None or _is_newer(evaluator, file):
+        return None
+    clause = f"`.data[0]` fails from torch 0.5 on, and before torch 0.4 {_NO_GUARD}"
+    return left_open(Question.REACHED, clause, read)
+
+
+def _read_as_before(evaluator: Evaluator, file: File) -> Any:
+    for function in (file.body, *file.functions):
+        for node in function.flow.of_kind(ast.Subscript) if "data" in function.words else ():
+            of_data = isinstance(node.value, ast.Attribute) and node.value.attr == "data"
+            is_read = of_data and constant_index(node.slice) == 0
+            if is_read and _is_number(evaluator, node.value.value, function):
+                return node
+    return None
+
+
+def _is_newer(evaluator: Evaluator, file: File) -> bool:
+    """Whether a file calls what no torch before `no_grad` has: that itself, or `item` of a tensor."""
+    items = ((called_on(call), evaluator.root(one)) for one, call in file.calls_named("item"))
+    of_tensors = (evaluator.value_of(on, frame).kind == "tensor" for on, frame in items if on)
+    return bool(file.calls_named("no_grad")) or any(of_tensors)
+
+
+def _is_number(evaluator: Evaluator, node: Any, function: Function) -> bool:
+    """Whether a tensor has one element: as such it is made, or a backward begins with it that is given no gradient."""
+    if evaluator.value_of(node, evaluator.root(function)).size == "scalar":
+        return True
+    return any(not one.args for one in function.flow.calls_on({key_of(node)}, "backward"))
