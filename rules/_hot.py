@@ -146,7 +146,7 @@ def _answers(asked: Asked, habit: Habit, made: HotCall) -> Iterator[Answer]:
     for flag, wanted in repeats.flags:
         if not _decides_about_steps(asked, flag, wanted, repeats):
             yield _under(flag, repeats)
-    yield from reached(evaluator, made.where.function, made.call if made.where is made.frame else None)
+    yield from reached(evaluator, made.where.function)
 
 
 def _without_training(asked: Asked, made: HotCall) -> Answer:

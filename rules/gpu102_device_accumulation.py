@@ -20,7 +20,6 @@ from gpulint.analysis.queries.networks.forwards import Forward
 from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.stores import on_device
-from gpulint.analysis.queries.stores.emptied import emptied
 from gpulint.analysis.queries.stores.graph_state import graph_state
 from gpulint.analysis.queries.stores.stores import Owner, Round, Store, bounded, emptying, leaves, owner_of
 from gpulint.analysis.syntax.nodes import iterated, last_name
@@ -225,8 +224,6 @@ def _of_moved(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[A
     made_here = any(one and one.fills for one in rows)
     if made_here or read.isdisjoint(one for one, _ in made_of(evaluator, leaf, frame)):
         yield refuted(Question.REPEATS, "it is not what a loop reads")
-    if frame.function.name == "__init__":
-        yield refuted(Question.MEANT, "what an object has from its beginning is to stay")
     yield from _of_owner(asked, store, owner)
     yield from _of_rounds(asked, owner)
     if on_device.is_joined(evaluator, store, leaf):
@@ -264,14 +261,9 @@ def _of_device(asked: Asked, store: Store, leaf: Any, runs: list[Forward], unrea
 
 def _of_owner(asked: Asked, store: Store, owner: Owner) -> Iterator[Answer]:
     """Whether a place keeps all that it is given, and beyond a batch."""
-    function, key = owner.frame.function, owner.key
-    if owner.kind == "local" and function.cls is not None and function.name in {"forward", *BATCH_HOOKS}:
-        yield refuted(Question.OUTLIVES, f"`{key}` lives for one batch")
+    key = owner.key
     if (bound := bounded(asked.evaluator, store)) is not None:
         yield refuted(Question.OUTLIVES, f"`{key}` holds so many at most", bound.by)
-    gone = emptied(asked.evaluator, asked.multiplicity, owner)
-    if gone is not None and gone.when == "step":
-        yield refuted(Question.OUTLIVES, f"`{key}` is emptied in each step", gone.by)
     filling = {one.loop for one in owner.rounds if one.frame is owner.frame}
     for by in emptying(key, key, owner.frame):
         if filling & set(owner.frame.flow.loops(by)):

@@ -143,7 +143,7 @@ class HookHolds(Rule):
             claims.append(_claim(hook, _AGAIN, _of_again(asked, hook)))
             claims.append(_claim(hook, _CYCLE, _of_cycle(asked, hook)))
             if hook.frame.function not in told and all(confidence_of(one.answers) is None for one in claims):
-                claims.append(_claim(hook, _UNDYING, _of_undying(asked, hook, stored)))
+                claims.append(_claim(hook, _UNDYING, _of_undying(asked, hook)))
             if any(confidence_of(one.answers) is not None for one in claims):
                 told.add(hook.frame.function)
             told.update(one.node for one in stored)
@@ -174,10 +174,6 @@ def _of_again(asked: Asked, hook: Hook) -> Iterator[Answer]:
     by = _removed(asked, hook)
     if by is not None:
         yield refuted(Question.OUTLIVES, "it is removed", by)
-    for node, where in (one for one in hook.origins if isinstance(one[0], ast.Call) and one[1] is not None):
-        rates = {one.rate for one in asked.multiplicity.of(node, where)}
-        if rates & {"step", way.rate if way is not None else ""}:
-            yield refuted(Question.OUTLIVES, "what it is registered on is made in each step as well", node)
     if way is not None and way.rate == "phase":
         yield left_open(Question.REPEATS, "it is registered once a phase, and not in each step", way.loop)
     if way is None:
@@ -186,7 +182,7 @@ def _of_again(asked: Asked, hook: Hook) -> Iterator[Answer]:
     if hook.shared:
         yield left_open(Question.OUTLIVES, "who gets the handle may remove the hook")
     yield proven(Question.OUTLIVES, "each run of it leaves one more hook")
-    yield from reached(asked.evaluator, hook.frame.function, hook.call)
+    yield from reached(asked.evaluator, hook.frame.function)
 
 
 def _removed(asked: Asked, hook: Hook) -> Any:
@@ -239,10 +235,10 @@ def _of_cycle(asked: Asked, hook: Hook) -> Iterator[Answer]:
         yield refuted(Question.OUTLIVES, "it is on no node of the graph, is removed, or holds no object")
     yield proven(Question.OUTLIVES, "nothing removes the hook, which refers to the object strongly")
     yield left_open(Question.GRAPH, "whether what the object keeps leads back to that node is not shown")
-    yield from reached(asked.evaluator, hook.frame.function, hook.call)
+    yield from reached(asked.evaluator, hook.frame.function)
 
 
-def _of_undying(asked: Asked, hook: Hook, stored: list[Stored]) -> Iterator[Answer]:
+def _of_undying(asked: Asked, hook: Hook) -> Iterator[Answer]:
     """On what it stands that objects stay with the hooks that they leave on a module that is not theirs."""
     function, cls = hook.frame.function, hook.frame.function.cls
     if not hook.dropped or cls is None or hook.kind == "tensor" or function.name in ("forward", "__call__"):
@@ -252,11 +248,6 @@ def _of_undying(asked: Asked, hook: Hook, stored: list[Stored]) -> Iterator[Answ
     own = [node for node, where in hook.origins if where is not None and where.function.cls is cls]
     if not hook.origins or not all(isinstance(node, ast.arg) for node in own):
         yield refuted(Question.OUTLIVES, "the module is the object's own")
-    forward = cls.methods.get("forward") if cls is not None else None
-    if forward is not None and any(use.frame.function is forward for one in stored for use in one.uses):
-        yield refuted(Question.MEANT, "the network's own forward reads what the hook keeps", forward.node)
-    if any(use.role == "backward" for one in stored for use in one.uses):
-        yield refuted(Question.MEANT, "a training goes through what the hook keeps")
     init = cls.methods.get("__init__", function) if cls is not None else function
     sites = [one.frame.function.file for one in asked.evaluator.callers(init)]
     elsewhere = any(one is not function.file for one in sites)  # others may import it as well
@@ -264,7 +255,7 @@ def _of_undying(asked: Asked, hook: Hook, stored: list[Stored]) -> Iterator[Answ
         yield refuted(Question.REPEATS, "the program makes one such object")
     yield proven(Question.OUTLIVES, "the module comes from outside, and nobody has the handle")
     yield left_open(Question.REPEATS, "whether a second such object is made for the same module is not shown")
-    yield from reached(asked.evaluator, function, hook.call)
+    yield from reached(asked.evaluator, function)
 
 
 def _held(asked: Asked, one: Stored, takers: set[Function]) -> Claimed:
@@ -318,7 +309,7 @@ def _of_held(
             yield left_open(Question.BACKWARD, "a backward frees the graph in each step")
     if not running:
         yield left_open(Question.REPEATS, "how many forwards run while the hook is there is not shown")
-    yield from reached(evaluator, one.hook.frame.function, one.hook.call)
+    yield from reached(evaluator, one.hook.frame.function)
 
 
 def _emptied(asked: Asked, one: Stored) -> Iterator[tuple[Any, Frame, bool]]:

@@ -152,7 +152,7 @@ def _answers(asked: Asked, call: ast.Call, frame: Frame, kinds: list[Any]) -> It
         yield proven(Question.REACHED, "it evaluates while it trains", given[0])
     else:
         yield left_open(Question.REACHED, "whether it evaluates at all is not shown")
-    yield from reached(asked.evaluator, frame.function, call)
+    yield from reached(asked.evaluator, frame.function)
 
 
 def _given(asked: Asked, calls: list[Made], *names: str) -> list[ast.expr]:

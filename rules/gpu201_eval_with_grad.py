@@ -24,7 +24,7 @@ from gpulint.analysis.queries.graphs.backwards import backwards
 from gpulint.analysis.queries.networks.module_mode import ModuleMode, module_mode
 from gpulint.analysis.queries.networks.runs import Run, entered, is_of_module, runs, runs_of
 from gpulint.analysis.queries.outcome import Outcome, Phase, outcome, phase_of
-from gpulint.analysis.queries.raises import old_torch, raises_before
+from gpulint.analysis.queries.raises import old_torch, raises
 from gpulint.analysis.queries.reached import reached, unseen_base
 from gpulint.analysis.queries.steps import is_in_step
 from gpulint.analysis.syntax.flow import Flow
@@ -165,7 +165,7 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
         yield refuted(Question.MEANT, "a script tries its network out")
     if is_tried_out(evaluator, run):
         yield refuted(Question.MEANT, "it is tried out on made-up input")
-    yield from raises_before(evaluator, run.call, run.frame)
+    yield from raises(evaluator, run.call, run.frame)
     if any(block.arm.startswith("handler") for block in flow.around(run.call)):
         yield refuted(Question.MEANT, "this is what is done where something else has failed")
     what = outcome(evaluator, run.inner, run.where)

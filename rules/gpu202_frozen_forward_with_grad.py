@@ -13,7 +13,7 @@ from gpulint.analysis.evaluate.consumers import Use, consumers, goes_backward_by
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.evaluate.weights import UNSEEN, weight
-from gpulint.analysis.queries.amounts import NARROW, TOY, is_of_one_sample, is_tried_out, of_device, said
+from gpulint.analysis.queries.amounts import NARROW, TOY, is_of_one_sample, of_device, said
 from gpulint.analysis.queries.cover import cover
 from gpulint.analysis.queries.effects import gradients_are_read, origins_of, place_of, share, uses_since_made
 from gpulint.analysis.queries.grad_mode import grad_mode
@@ -25,7 +25,7 @@ from gpulint.analysis.queries.networks.module_mode import module_mode
 from gpulint.analysis.queries.networks.runs import Run, entered, is_of_module, runs
 from gpulint.analysis.queries.networks.trained import all_made, frozen, of_unseen_package, optimizers_of
 from gpulint.analysis.queries.outcome import outcome
-from gpulint.analysis.queries.raises import old_torch
+from gpulint.analysis.queries.raises import old_torch, raises
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.steps import is_in_step
 from gpulint.analysis.syntax.flow import ENTRY
@@ -206,11 +206,7 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     grad = grad_mode(evaluator, run.inner, run.where)
     if grad.mode == "mixed":
         yield left_open(Question.GRAD, GRAD_MODES[grad.mode], grad.by)
-    if is_tried_out(evaluator, run):
-        yield refuted(Question.MEANT, "it is tried out on made-up input")
     what = outcome(evaluator, run.inner, run.where)
-    if what.undetached is not None or what.by_choice is not None:
-        yield refuted(Question.GRAPH, "what it gives has no graph, or who calls it chooses")
     if what.wanted:
         yield from _of_weights(asked, run, what.wanted)
     else:
@@ -226,7 +222,8 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     yield from (left_open(Question.TENSOR, one.clause) for one in run.network.assumptions)
     yield from _size(evaluator, run)
     yield from of_device(evaluator, run)
-    yield from reached(evaluator, run.frame.function, run.call)
+    yield from raises(evaluator, run.call, run.frame)
+    yield from reached(evaluator, run.frame.function)
     yield from of_old_torch(asked)
 
 
@@ -267,8 +264,6 @@ def _of_result(asked: Asked, run: Run) -> Iterator[Answer]:
 def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[Answer]:
     """Whether a backward goes through it, and nobody trains it."""
     evaluator = asked.evaluator
-    if run.is_direct and _is_of_self(run):
-        yield refuted(Question.TRAINED, "it is told of its parts")
     if is_of_module(evaluator, run.frame.function) and outcome(evaluator, run.inner, run.where).returned:
         yield refuted(Question.TRAINED, "not all are seen who go backward through what it is part of")
     named = [one for one in map(_asked_for, backwards) if one is not None]

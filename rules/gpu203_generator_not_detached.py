@@ -189,7 +189,7 @@ def _answers(asked: Asked, judged: _Judged) -> Iterator[Answer]:
     yield proven(Question.TRAINED, f"the gradients of `{_name(made)}` are cleared before its own step")
     for one in (*made.network.assumptions, *judge.network.assumptions):
         yield left_open(Question.TENSOR, one.clause)
-    yield from reached(evaluator, judge.frame.function, judge.call)
+    yield from reached(evaluator, judge.frame.function)
 
 
 def _name(made: Forward) -> str:

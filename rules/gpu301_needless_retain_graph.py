@@ -117,7 +117,7 @@ def _answers(asked: Asked, one: Backward) -> Iterator[Answer]:
     yield unless if clause else proven(Question.BACKWARD, "no second backward goes through it")
     yield _outlives(asked, one, any(way.returned or way.stored for way in ways))
     yield from amounts_of(evaluator, one.origins)
-    yield from reached(evaluator, function, one.call)
+    yield from reached(evaluator, function)
 
 
 def _is_of_round(one: Backward, use: Use) -> bool:

@@ -138,7 +138,7 @@ def _of_cycle(asked: Asked, one: Backward, until: Sequence[str]) -> Iterator[Ans
     if until[-1:] == ["clear"]:
         yield refuted(Question.OUTLIVES, "the gradients are let go of before another forward runs")
     yield proven(Question.OUTLIVES, "nothing lets go of the gradients before another forward runs")
-    yield from reached(asked.evaluator, one.frame.function, one.call)
+    yield from reached(asked.evaluator, one.frame.function)
 
 
 def _report_of_cycle(asked: Asked, one: Backward, again: bool) -> Report:
@@ -171,9 +171,6 @@ def _of_numbers(asked: Asked, call: ast.Call, frame: Frame) -> Iterator[Answer]:
         yield refuted(Question.READS, "what becomes of the gradients is not shown")
     yield proven(Question.READS, "only numbers and pictures are made of the gradients", what.read[0].node)
     made = evaluator.value_of(call.args[0], frame).origins if call.args else frozenset()
-    later = next((one for one in backwards(evaluator, frame.function) if one.origins & made), None)
-    if later is not None:
-        yield refuted(Question.BACKWARD, "a backward goes through what is differentiated", later.call)
     yield from amounts_of(evaluator, made)
 
 

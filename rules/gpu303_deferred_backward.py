@@ -182,9 +182,6 @@ def _answers(asked: Asked, one: _Deferred) -> Iterator[Answer]:
     yield proven(Question.BACKWARD, "one backward goes through the losses of all rounds", one.backward.call)
     yield from (left_open(Question.TENSOR, each.clause) for each in value.assumptions)
     what = [outcome(evaluator, *each) for each in runs]
-    others = [use for each in what for use in each.wanted if use.node is not one.backward.call]
-    if any(one.loop in flow.loops(use.node) for use in others):
-        yield refuted(Question.BACKWARD, "each round goes backward by itself")
     kept = [use for each in what for use in (*each.unseen, *each.stored) if use.name != one.name]
     if kept:
         yield left_open(Question.BACKWARD, f"`{kept[0].name}` may hand what it is given to the next round")
@@ -193,7 +190,7 @@ def _answers(asked: Asked, one: _Deferred) -> Iterator[Answer]:
             leave = minor if asked.multiplicity.counts(one.every, frame) else left_open
             yield leave(Question.REPEATS, "after how many rounds the backward comes is not shown", one.every)
     yield from amounts_of(evaluator, runs)
-    yield from reached(evaluator, frame.function, one.store.at)
+    yield from reached(evaluator, frame.function)
 
 
 def _hands_on(asked: Asked, one: _Deferred) -> bool:

@@ -100,7 +100,7 @@ def _answers(asked: Asked, call: ast.Call, frame: Frame) -> Iterator[Answer]:
             if isinstance(ref, str) and ref.startswith("torch.cuda."):
                 yield refuted(Question.MEANT, "a captured graph replays into the same gradients", captured)
     yield proven(Question.OUTLIVES, "the gradients stay allocated through the next forward")
-    yield from reached(evaluator, frame.function, call)
+    yield from reached(evaluator, frame.function)
 
 
 def _report(asked: Asked, call: ast.Call) -> Report:

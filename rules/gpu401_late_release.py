@@ -220,7 +220,7 @@ def _answers(asked: Asked, late: _Late) -> Iterator[Answer]:
     elif not any(through_batches(asked.evaluator, run) for run in runs):
         yield left_open(Question.SIZE, "that batches go through the network is not seen")
     yield from (left_open(Question.TENSOR, one.clause) for one in late.forward.network.assumptions)
-    yield from reached(asked.evaluator, late.forward.frame.function, late.forward.call)
+    yield from reached(asked.evaluator, late.forward.frame.function)
 
 
 def _size(asked: Asked, late: _Late, given_in: list[tuple[Any, Frame]]) -> Iterator[Answer]:

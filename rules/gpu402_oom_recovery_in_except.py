@@ -190,7 +190,7 @@ class _Handler:
                 yield left_open(Question.OUTLIVES, f"`{func.id}` may let go of the frames of the exception")
         if set(found) <= {*_CLEANS.values()}:
             yield left_open(Question.SIZE, "nothing is tried again before the block ends")
-        yield from reached(self.asked.evaluator, self.frame.function, self.frame.flow.parents[self.node])
+        yield from reached(self.asked.evaluator, self.frame.function)
 
 
 def _asks(asked: Asked, node: Any, frame: Frame, depth: int = 2) -> bool:

@@ -152,21 +152,19 @@ def _answers(asked: Asked, load: Load, what: Loaded) -> Iterator[Answer]:
     yield from checkpoint_matters(asked.evaluator, networks, optimizer, ranks is not None, stays)
     if several and held.verdict is Verdict.OPEN and not train_together(asked.evaluator, asked.file):
         yield minor(Question.REACHED, "no network is seen that the processes train together")
-    yield from reached(asked.evaluator, load.frame.function, load.call)
+    yield from reached(asked.evaluator, load.frame.function)
 
 
 def _held(asked: Asked, what: Loaded) -> Answer:
     """What keeps it while steps run."""
     if what.piled is not None:
         return proven(Question.OUTLIVES, "all of them are there at once", what.piled.node)
-    gone: Answer | None = None
     for definition, frame in what.bound:
         function, (own, dot, name) = frame.function, definition.key.partition(".")
         if dot and function.cls is not None and own == function.self_name:
             let_go = lets_go(asked.evaluator, function.cls, name, definition)
             if let_go is None:
                 return proven(Question.OUTLIVES, f"`{definition.key}` keeps it as long as the object lives")
-            gone = refuted(Question.OUTLIVES, f"`{definition.key}` lets go of it again", let_go)
             continue
         networks = [one.value for one in what.networks]
         at = step_while_bound(asked.steps, asked.evaluator, definition, frame, networks)
@@ -177,7 +175,7 @@ def _held(asked: Asked, what: Loaded) -> Answer:
         if networks and to_run and is_last_of_module(definition, frame):
             clause = f"`{definition.key}` of the module keeps it as long as the program runs"
             return proven(Question.OUTLIVES, clause)
-    return gone or left_open(Question.OUTLIVES, "no step is seen to run before it is let go of")
+    return left_open(Question.OUTLIVES, "no step is seen to run before it is let go of")
 
 
 def _is_moved(asked: Asked, one: Restored) -> bool:

@@ -139,7 +139,7 @@ def _of_copy(asked: Asked, copy: Copy, what: Fate) -> Iterator[Answer]:
     if what.many and copy.what != "network" and matters.verdict is not Verdict.PROVEN:
         matters = minor(Question.SIZE, "several are kept, and how large the network is, is not seen")
     yield matters
-    yield from reached(asked.evaluator, copy.frame.function, copy.node)
+    yield from reached(asked.evaluator, copy.frame.function)
 
 
 def _seen(copy: Copy) -> Iterator[Answer]:
@@ -166,8 +166,6 @@ def _lasts(asked: Asked, copy: Copy, what: Fate) -> Iterator[Answer]:
     """Whether a copy outlives the statement, and the step, that makes it."""
     flow = copy.frame.flow
     statement = flow.statement_of(copy.node)
-    if not what.kept and not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Return)):
-        yield refuted(Question.OUTLIVES, "it is used up in its own statement")
     in_loop = [one for one in what.kept if _container(one) == "dict" and flow.loops(copy.node)]
     if in_loop and not what.many:
         by = in_loop[0].node
@@ -246,10 +244,6 @@ def _on_device(asked: Asked, copy: Copy) -> Answer:
 
 def _of_alias(asked: Asked, copy: Copy, what: Fate) -> Iterator[Answer]:
     """On what it stands that a state dict is taken for a copy: it is put back into the very network that it shows."""
-    flow = copy.frame.flow
-    statement = flow.statement_of(copy.node)
-    if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Return)):
-        yield refuted(Question.OUTLIVES, "it is used up in its own statement")
     if what.read is not None:
         yield refuted(Question.READS, "its entries are replaced or read one by one", what.read.node)
     if what.unseen is not None:
@@ -265,7 +259,7 @@ def _of_alias(asked: Asked, copy: Copy, what: Fate) -> Iterator[Answer]:
     if other is not None:
         yield refuted(Question.MEANT, "another network takes the place in between", other)
     yield from _moved_after(asked, copy)
-    yield from reached(asked.evaluator, copy.frame.function, copy.node)
+    yield from reached(asked.evaluator, copy.frame.function)
 
 
 def _is_late(asked: Asked, copy: Copy, use: Use) -> bool:

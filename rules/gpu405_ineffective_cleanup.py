@@ -169,7 +169,7 @@ def _while_held(asked: Asked, name: ast.Name, holder: str, frame: Frame) -> Iter
     if _place(asked, name, frame) == "host":
         yield refuted(Question.DEVICE, f"`{name.id}` is on the host then")
     yield from _matters(asked, name, asked.evaluator.value_of(name, frame))
-    yield from reached(asked.evaluator, frame.function, name)
+    yield from reached(asked.evaluator, frame.function)
 
 
 def _place(asked: Asked, node: Any, frame: Frame) -> str:
@@ -236,7 +236,7 @@ def _before_release(
         yield from _matters(asked, name, asked.evaluator.value_of(given, frame))
     else:
         yield minor(Question.SIZE, "nothing shows what the collector finds")
-    yield from reached(asked.evaluator, frame.function, emptied)
+    yield from reached(asked.evaluator, frame.function)
 
 
 def _subject(name: ast.Name | None) -> str:

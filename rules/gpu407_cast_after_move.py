@@ -10,8 +10,8 @@ from gpulint.analysis.asked import Asked
 from gpulint.analysis.domain.values import Device
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class
-from gpulint.analysis.queries.effects import effects_before, place_of, since_made
-from gpulint.analysis.queries.loads import assigns, weights_matter
+from gpulint.analysis.queries.effects import effects_before, place_of
+from gpulint.analysis.queries.loads import weights_matter
 from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.steps import trains_in
@@ -151,14 +151,6 @@ def _answers(asked: Asked, late: _Late) -> Iterator[Answer]:
     else:
         yield left_open(Question.DEVICE, "whether it is moved to a GPU is not shown", late.move)
     for made, where in network.calls:
-        for use in since_made(evaluator, (made, where), _CHANGES):
-            if use.frame.function is where.function is not frame.function:
-                why = f"`{where.function.name}`, which makes it, casts or moves it"
-                yield refuted(Question.SIZE, why, use.node, asked.path_of(use.node))
-        for use in since_made(evaluator, (made, where), frozenset({"loads weights"})):
-            if assigns(evaluator, use.node, use.frame):
-                why = "its weights are what `load_state_dict(assign=True)` is given, narrow or not"
-                yield refuted(Question.SIZE, why, use.node, asked.path_of(use.node))
         yield from _was_wide(asked, made, where)
     yield weights_matter(evaluator, network, "the network", Verdict.REFUTED)
     if trains_in(asked.steps, evaluator, asked.file):
@@ -166,13 +158,11 @@ def _answers(asked: Asked, late: _Late) -> Iterator[Answer]:
         yield left_open(Question.TRAINED, why)
     if late.is_conditional:
         yield left_open(Question.REACHED, "the cast stands under a condition", frame.flow.statement_of(cast))
-    yield from reached(evaluator, frame.function, cast)
+    yield from reached(evaluator, frame.function)
 
 
 def _was_wide(asked: Asked, made: ast.Call, frame: Frame) -> Iterator[Answer]:
     """Whether the weights are float32 when they are moved, by what makes the network."""
-    for _, call in asked.file.calls_named("set_default_dtype"):
-        yield refuted(Question.SIZE, "the program sets the type that networks are made with", call)
     full = str(asked.evaluator.value_of(made.func, frame).ref)
     if any(keyword(made, one) is not None for one in asked.evaluator.table.knows("weight-types")):
         yield refuted(Question.SIZE, "its loader is told the type of the weights", made)
@@ -183,7 +173,7 @@ def _was_wide(asked: Asked, made: ast.Call, frame: Frame) -> Iterator[Answer]:
     elif full.endswith(".load"):
         yield left_open(Question.SIZE, "of which type the loaded network is, the file says", made)
     else:
-        yield proven(Question.SIZE, "nothing makes it narrower before it is moved")
+        yield proven(Question.SIZE, "what makes it is told of no narrower type")
 
 
 def _report(asked: Asked, late: _Late) -> Report:

@@ -95,7 +95,7 @@ def _answers(asked: Asked, call: ast.Call, frame: Frame) -> Iterator[Answer]:
         yield refuted(Question.REPEATS, "nothing trains in this file")
     clause = "whether anything in the steps makes reference cycles, the code does not say"
     yield left_open(Question.OUTLIVES, clause)
-    yield from reached(asked.evaluator, frame.function, call)
+    yield from reached(asked.evaluator, frame.function)
 
 
 def _report(asked: Asked, call: ast.Call, frame: Frame) -> Report:

@@ -191,7 +191,7 @@ def _answers(asked: Asked, forward: Forward, part: str) -> Iterator[Answer]:
     if not any(through_batches(evaluator, run) for run in runs_of(evaluator, call, frame)):
         yield left_open(Question.REPEATS, "that batches go through the network is not seen")
     yield from (left_open(Question.TENSOR, one.clause) for one in network.assumptions)
-    yield from reached(evaluator, frame.function, call)
+    yield from reached(evaluator, frame.function)
 
 
 def _report(asked: Asked, forward: Forward, at: Any, part: str, why: str) -> Report:

@@ -69,8 +69,8 @@ class SynchronizeInHotLoop(HotRule):
     """
     ## What it does
     Finds `torch.cuda.synchronize()` in every step of a training or inference loop that measures no time and uses no
-    streams of its own. Where the host reads a value right after, it waits anyway, and nothing is reported. In an
-    evaluation it is a note, and in every so many steps, with that part of the cost, as long as that is a hundredth of a step or more.
+    streams of its own. In an evaluation it is a note, and in every so many steps, with that part of the cost, as long as that
+    is a hundredth of a step or more.
 
     It also finds `torch.save()` of a network's weights in every step of a training: a note where nothing shows that the network is large.
 

@@ -5,14 +5,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
-from typing import Any, Final
+from typing import Any
 
 from gpulint.analysis.asked import Asked
 from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
-from gpulint.analysis.evaluate.weights import trips, weight
+from gpulint.analysis.evaluate.weights import trips
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.intended import beside_a_phase
 from gpulint.analysis.queries.multiplicity import Repeats
@@ -26,8 +26,6 @@ from gpulint.analysis.syntax.nodes import COMPREHENSIONS, called_on, key_of, las
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.rule import Claimed, Cost, RelatedNode, Report, Rule
-
-_FEW: Final = 4  # layers
 
 
 class SyncPerElement(Rule):
@@ -300,16 +298,14 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
         yield refuted(Question.REPEATS, "a whole phase stands beside it, which costs more", phase)
     yield proven(Question.REPEATS, "each element is read by itself, in every step", loop)
     yield _amount(asked, found, [one for one in ways if one.rate == "step"])
-    yield from reached(evaluator, frame.function, found.at[0])
+    yield from reached(evaluator, frame.function)
 
 
 def _amount(asked: Asked, found: _Reads, ways: list[Repeats]) -> Answer:
     """How many elements there are: many where the loop is in another within the step; else nothing shows more than a few."""
     frame, loop = found.frame, found.loop
     if found.is_of_network(asked.evaluator):
-        layers = weight(asked.evaluator, found.value(asked.evaluator, frame)).layers
-        few = refuted(Question.SIZE, f"no more than {layers} of its layers have parameters", loop)
-        return few if layers <= _FEW else minor(Question.SIZE, "as many as the network has parameters", loop)
+        return minor(Question.SIZE, "as many as the network has parameters", loop)
     count = trips(asked.evaluator, loop, frame)
     if count is not None:
         return minor(Question.SIZE, f"the loop has {count:,} rounds", loop)

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, Final
 
 from gpulint.analysis.asked import Asked
-from gpulint.analysis.domain.values import Graph
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.queries.multiplicity import Repeats
 from gpulint.analysis.queries.networks.forwards import forward_of
@@ -22,7 +21,6 @@ from gpulint.claims import Claim
 from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
 
 _NEVER: Final = 1000  # no argument stands there: it is given by name
-_FEW: Final = 4  # copies
 _MANY: Final = 1 << 18  # numbers: 1 MiB of float32
 # What is said of the tensor that is moved, and not of its copy.
 _OF_THE_FIRST: Final = frozenset({"requires_grad", "pin_memory", "out", None})
@@ -49,8 +47,7 @@ class RepeatedTransfer(Rule):
     do not train, and places of which it is not shown that they are tensors on the host, and large tensors in functions that nobody is seen to call. It is a note
     in classes that nothing in the program makes. It is silent about few numbers in what a step
     calls; about what is moved every so many steps; about what data of the host is put into before it is moved, which has to be brought there; in loops
-    that have as few rounds as the text says; about small tensors of random numbers; about a few copies; and about what gradients go back
-    through.
+    that have as few rounds as the text says; and about small tensors of random numbers.
 
     ## Why is this bad
     The host fills memory at a small part of the GPU's speed, and the bus is slower still. A copy from ordinary memory of the host also waits
@@ -304,7 +301,7 @@ class _Move:
             clause = "how much the rest of a round takes, which does not train, is not shown"
             yield left_open(Question.REPEATS, clause)
         yield self.of_size()
-        yield from reached(asked.evaluator, self.frame.function, self.call)
+        yield from reached(asked.evaluator, self.frame.function)
 
     def is_about_device(self, block: Block) -> bool:
         """Whether a block runs in each round, or under a condition that asks no more than whether there is a GPU: all in it moves something."""
@@ -331,13 +328,8 @@ class _Move:
         flow, evaluator = self.frame.flow, self.asked.evaluator
         value, key = evaluator.value_of(self.moved, self.frame), key_of(self.moved)
         is_called = key is not None and any(dotted(one.func) == key for one in flow.every_call)
-        times = arguments(self.copies) if self.copies is not None else []
         if self.copies is None and not self.is_same:
             yield refuted(Question.READS, "it is new in every step, and has to be brought there")
-        if times and all(evaluator.value_of(one, self.frame).const in range(_FEW) for one in times):
-            yield refuted(Question.SIZE, "the text says how often it is repeated: a few times")
-        if value.graph is Graph.LIVE:
-            yield refuted(Question.GRAPH, "gradients go back through it, to what a step changes")
         if is_called or not (value.kind in ("tensor", "unknown", "loaded") or value.assumptions):
             yield refuted(Question.TENSOR, "it is no tensor: a network that has been moved stays there")
         places = set(devices(evaluator, self.moved, self.frame))

@@ -9,7 +9,7 @@ from typing import Any
 from gpulint.analysis.asked import Asked
 from gpulint.analysis.models.allocator import option_names
 from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.queries.settings import VISIBLE, Setting, processes_from, settings, started_before
+from gpulint.analysis.queries.settings import VISIBLE, Setting, settings, started_before
 from gpulint.answers import Answer, Question, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.rule import Claimed, Cost, RelatedNode, Report, Rule
@@ -19,8 +19,8 @@ class LateAllocConf(Rule):
     """
     ## What it does
     Finds environment variables of the allocator, and `CUDA_VISIBLE_DEVICES`, that a program sets for itself after
-    it has started CUDA; and `backend:cudaMallocAsync` set after `import torch`. Programs that start others may
-    set them for those and are not reported.
+    it has started CUDA; and `backend:cudaMallocAsync` set after `import torch`. What is meant for processes that the program
+    starts is better given to them, by `env=`.
 
     ## Why is this bad
     torch reads the allocator's variable once, when CUDA starts, and the driver reads `CUDA_VISIBLE_DEVICES` once.
@@ -83,10 +83,7 @@ def _answers(asked: Asked, setting: Setting, since: ast.Call | None) -> Iterator
         yield proven(Question.READS, "the backend has been read")
     else:
         yield refuted(Question.READS, "nothing is seen to have read the variable by then")
-    others = processes_from(asked.evaluator, asked.file)
-    if others is not None:
-        yield refuted(Question.MEANT, "it may be for the processes that are started", others)
-    yield from reached(asked.evaluator, setting.frame.function, setting.statement)
+    yield from reached(asked.evaluator, setting.frame.function)
 
 
 def _imports_torch(setting: Setting) -> bool:

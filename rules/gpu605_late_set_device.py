@@ -141,7 +141,7 @@ def _answers(asked: Asked, call: ast.Call, frame: Frame, first: ast.Call, where:
     else:
         unknown = left_open(Question.REACHED, "that several processes run it is not shown")
         yield by_every_process(evaluator, call, frame) or unknown
-    yield from reached(evaluator, frame.function, call)
+    yield from reached(evaluator, frame.function)
 
 
 def _report(asked: Asked, call: ast.Call, frame: Frame, first: ast.Call, where: Frame) -> Report:

@@ -257,10 +257,6 @@ def _of_entry(asked: Asked, function: Function, store: Store, held: tuple[Value,
     ]
     if not away:
         yield refuted(Question.OUTLIVES, "the dict is read in sight, and dropped")
-    made = [frame for one in held for _, frame in in_text_order(one.origins) if frame is not None]
-    callers = {site.frame.function for site in asked.evaluator.callers(function)}
-    if made and all(one.around[-1].function in callers for one in made):
-        yield refuted(Question.REACHED, "it is told where it is made")
     freed = made_backward(asked.evaluator, store)
     beside = goes_backward_by(asked.evaluator, function) or any(len(one.path) > 1 for one in away)
     if not freed and not beside:
@@ -277,8 +273,6 @@ def _of_latest(asked: Asked, store: Store, held: tuple[Value, ...]) -> Iterator[
     yield from _off(asked, origins)
     if all(one.size == "scalar" for one in held):
         yield refuted(Question.SIZE, "it is one number, and the next takes its place")
-    if _evaluates(asked, origins):
-        yield refuted(Question.REACHED, "the forward that evaluates is what is told")
     freed = any(backwards(asked.evaluator, *one) for one in origins)
     if freed and not asked.evaluator.names.is_part_of_modules(store.frame.function.cls):
         yield refuted(Question.SIZE, "a backward frees its graph, and the next takes its place")
@@ -329,8 +323,6 @@ def _of_returned(asked: Asked, function: Function, store: Store, held: tuple[Val
     if here and function not in made:
         yield refuted(Question.REACHED, "it is told where it is made")
     seen = here or all(one.certain for one in sites)
-    if sites and seen and not takers:
-        yield refuted(Question.GRAPH, "none of those who call it gets a graph", sites[0].call)
     uses = consumers(evaluator, store.value, store.frame, "graph") if takers else []
     kept = [one for one in uses if one.role in _KEEPING]
     if here:

@@ -80,7 +80,6 @@ class Evaluator:
         self.once = self._fixpoint.once
         self.entered = 0
         self.followed = 0
-        self.never: set[Function] = set()  # functions with calls that never run
         self._roots: dict[Function, Frame] = {}
         self._below: dict[Function, int] = {}
         self._callers: dict[Function, tuple[CallSite, ...]] = {}
@@ -228,9 +227,7 @@ class Evaluator:
                 break
             frame = self.root(caller)
             certain = self._runs(call, frame, function) if caller is not function else None
-            if certain is not None and self.is_dead(call, frame):
-                self.never.add(function)
-            elif certain is not None:
+            if certain is not None and not self.is_dead(call, frame):
                 found.append(CallSite(call, frame, certain))
         return tuple(found)
 

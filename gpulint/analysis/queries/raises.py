@@ -1,10 +1,8 @@
-"""What raises whenever it runs, so that what stands behind it never does: names that nothing binds, calls that do not fit what they
-call, and code that is written for a torch which has no `no_grad` yet."""
+"""What raises whenever it runs: a call that does not fit what it calls, and code that is written for a torch which has no `no_grad` yet."""
 
 from __future__ import annotations
 
 import ast
-import builtins
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -12,61 +10,21 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class, File, Function
 from gpulint.analysis.project.requirements import torch_of
-from gpulint.analysis.syntax.flow import ENTRY
-from gpulint.analysis.syntax.nodes import at_once, called_on, constant_index, key_of
+from gpulint.analysis.syntax.nodes import called_on, constant_index, key_of
 from gpulint.answers import Answer, Question, left_open, refuted
 
-# What Python puts into every module, and who runs files among names of his own besides.
-_GIVEN: Final = frozenset(dir(builtins)) | frozenset(
-    "__file__ __path__ __class__ __annotations__ get_ipython display xrange unicode raw_input long profile snakemake spark dbutils".split()
-)
 
-
-def raises_before(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[Answer]:
-    """What speaks against it that a node is ever got to."""
-    function = frame.function
-    if function.file.path.endswith(".ipynb"):
-        return
-    if not function.is_module:
-        unbound = _unbound_before(evaluator, node, function)
-        if unbound is not None:
-            yield refuted(Question.REACHED, f"nothing binds `{unbound.id}`: it raises before", unbound)
-    if isinstance(node, ast.Call) and not _fits(evaluator, node, frame):
-        yield refuted(Question.REACHED, "it gives less than what it calls needs: it raises", node)
-
-
-def _unbound_before(evaluator: Evaluator, node: Any, function: Function) -> ast.Name | None:
-    """A name that nothing binds and that is read for certain before a node, in its own block or one around it."""
-    flow = function.flow
-    statement = flow.statement_of(node)
-    block = flow.blocks[statement]
-    for before in block.statements[: block.statements.index(statement)]:
-        if isinstance(before, (ast.Assert, ast.Raise, ast.Try)):
-            continue  # an assertion's message is seldom read, and what a `try` holds is caught
-        names = (one for one in at_once(before) if isinstance(one, ast.Name) and one in flow.parents)
-        for name in (one for one in names if isinstance(one.ctx, ast.Load)):
-            if flow.reaching(name) == (ENTRY,) and not _is_bound(evaluator, name.id, function):
-                return name
-    return None
-
-
-def _is_bound(evaluator: Evaluator, name: str, function: Function) -> bool:
-    file = function.file
-    if name in _GIVEN or name in file.body.flow.definitions:
-        return True
-    if any(name in one.flow.definitions for one in function.around[1:]):
-        return True
-    if any(isinstance(one, ast.ImportFrom) and one.names[0].name == "*" for one in ast.walk(file.tree)):
-        return True
-    several = (one for one in file.functions if name in one.words)
-    return any(name in one.flow.elsewhere or name in one.words & {"exec", "globals"} for one in several)
+def raises(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Iterator[Answer]:
+    """What speaks against it that a call runs what it calls."""
+    if not _fits(evaluator, call, frame):
+        yield refuted(Question.REACHED, "it gives less than what it calls needs: it raises", call)
 
 
 def _fits(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:
-    """Whether a call gives a function of the project all that it needs."""
+    """Whether a call gives a function of the project all that it needs: else it raises."""
     target = evaluator.value_of(call.func, frame)
     function, bound = target.ref, target.receiver is not None
-    if len(target.origins) > 1:
+    if len(target.origins) > 1 or frame.function.file.path.endswith(".ipynb"):
         return True  # it may be another one, which needs something else
     if target.kind == "module" and isinstance(target.ref, Class):
         function, bound = evaluator.method(target.ref, "forward"), True

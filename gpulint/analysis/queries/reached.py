@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.project.file import Function
-from gpulint.analysis.queries.raises import raises_before
 from gpulint.analysis.syntax.nodes import last_name
 from gpulint.answers import Answer, Question, left_open, minor, refuted
 
@@ -25,14 +24,10 @@ _CALLED_BY_OTHERS: Final = tuple(
 )
 
 
-def reached(evaluator: Evaluator, function: Function, node: Any = None) -> Iterator[Answer]:
-    """What leaves it open whether a function runs at all, and gets to a node in it, or says that a test runner runs it."""
+def reached(evaluator: Evaluator, function: Function) -> Iterator[Answer]:
+    """What leaves it open whether a function runs at all, or says that a test runner runs it."""
     if function.name.startswith("test_") and function.file.words & _RUNNERS:
         yield refuted(Question.REACHED, "it is a test", function.node)
-    if not evaluator.callers(function) and function in evaluator.never:
-        yield refuted(Question.REACHED, f"the calls of `{function.name}` never run", function.node)
-    if node is not None:
-        yield from raises_before(evaluator, node, evaluator.root(function))
     sources = evaluator.program.sources
     if sources is None or not sources.is_bounded(function.file.path):
         return

@@ -109,10 +109,3 @@ def started_before(evaluator: Evaluator, node: Any, frame: Frame, what: Started)
 
     found = first_before(evaluator, node, frame, starts)
     return found[0] if found is not None else None
-
-
-def processes_from(evaluator: Evaluator, file: File) -> ast.Call | None:
-    """A call of a file that starts other processes."""
-    calls = ((call, evaluator.root(one)) for one in file.parts for call in one.flow.every_call)
-    rows = ((call, evaluator.row_of(call, frame)) for call, frame in calls)
-    return next((call for call, row in rows if row is not None and row.starts == "processes"), None)

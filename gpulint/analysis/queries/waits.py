@@ -1,12 +1,10 @@
-"""What a wait of the host for the device is needed for: a clock that is read in the same rounds, work beside this stream, or nothing, where
-the host reads a value next and waits for that anyway."""
+"""What a wait of the host for the device is needed for: a clock that is read in the same rounds, or work beside this stream."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any, Final
 
 from gpulint.analysis.evaluate.evaluator import Evaluator
@@ -33,9 +31,6 @@ def waits(
     evaluator: Evaluator, steps: Steps, call: ast.Call, frame: Frame, repeats: Repeats
 ) -> Iterator[Answer]:
     """What speaks for it that a call that waits for the device is needed in each of its rounds."""
-    read = _read_next(evaluator, call, frame)
-    if read is not None:
-        yield refuted(Question.MEANT, "the host reads a value right after, and waits for that anyway", read)
     for function, loop in _rounds(evaluator, steps, call, frame, repeats):
         for does, why in _NEEDS.items():
             at = done_within(evaluator, function, does, loop)
@@ -77,28 +72,6 @@ def goes_on(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:
     """Whether the host may go on while a call copies: with `non_blocking=True`."""
     later = keyword(call, "non_blocking")
     return later is not None and evaluator.value_of(later, frame).const is not False
-
-
-def _read_next(evaluator: Evaluator, call: ast.Call, frame: Frame) -> ast.Call | None:
-    """What reads a value on the host before anything else is given to the device."""
-    flow = frame.flow
-    blocks = []
-    for block in flow.around(call):
-        blocks.append(block)
-        if block.is_rounds:
-            break
-    ends = (call.end_lineno or 0, call.end_col_offset or 0)
-    later = [one for one in flow.every_call if (one.lineno, one.col_offset) >= ends]
-    later = [one for one in later if flow.blocks[flow.statement_of(one)] in blocks]
-    for _, several in groupby(sorted(later, key=lambda one: (one.lineno, one.col_offset)), flow.statement_of):
-        calls = list(several)
-        for one in calls:
-            if read_by(evaluator, one, frame) is not None:
-                return one
-        rows = [evaluator.row_of(one, frame) for one in calls]
-        if not all(row is not None and row.gives in ("number", "none", "text") for row in rows):
-            return None
-    return None
 
 
 def waits_for(row: Row) -> bool:

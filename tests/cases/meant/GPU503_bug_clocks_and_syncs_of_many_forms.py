@@ -64,7 +64,6 @@ def epoch(model, loader, optimizer, log_every=10):
         total += loss.detach()
         seen += x.size(0)
         if step % log_every == 0:
-            torch.cuda.synchronize()
             logging.info("%d %.3f", step, loss.item())
             torch.cuda.empty_cache()  # note: GPU501
             gc.collect()  # note: GPU502

@@ -23,9 +23,9 @@ os.environ[KEY] = VALUE  # maybe: GPU602, GPU604, GPU601
 
 def configure(split):
     settings = ",".join(f"{key}:{value}" for key, value in CONF.items())
-    os.environ["PYTORCH_CUDA_ALLOC_CONF"] = settings
+    os.environ["PYTORCH_CUDA_ALLOC_CONF"] = settings  # maybe: GPU602
     if split:
-        os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "max_split_size_mb:%d" % split
+        os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "max_split_size_mb:%d" % split  # maybe: GPU602
     os.environ["PYTORCH_CUDA_ALLOC_CONF"] += ",garbage_collection_threshold:0.9"
 
 

@@ -13,7 +13,7 @@ class Algo:
         self.opt.zero_grad()
         (l1 + l2).backward()
         self.opt.step()
-        return {"q1": l1, "q2": l2.item()}
+        return {"q1": l1, "q2": l2.item()}  # maybe: GPU101
 
 
 def run(algo, replay, steps):

@@ -101,7 +101,7 @@ class Parent(nn.Module):
         super().__init__()
         self.children_ = nn.ModuleList([Child(self, width) for _ in range(3)])
         self.optimizer = torch.optim.Adam(self.parameters())
-        self.hooks = [child.register_forward_hook(self.note) for child in self.children_]
+        self.hooks = [child.register_forward_hook(self.note) for child in self.children_]  # maybe: GPU105
         self.norms = []
 
     def note(self, module, inputs, output):

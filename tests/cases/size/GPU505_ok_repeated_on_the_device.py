@@ -1,4 +1,4 @@
-"""Repeated where it is needed; a few times; what a list holds by then; what is moved every so many steps; what is copied into a tensor on the host."""
+"""Repeated where it is needed; what a list holds by then; what is moved every so many steps; what is copied into a tensor on the host."""
 
 import torch
 from torch import nn
@@ -12,8 +12,7 @@ def rerank(images, queries, k):
     rows = torch.cat([encoder(one.cuda()).cpu() for one in images])
     for at, query in enumerate(queries):
         several = rows[at].cuda().repeat(k, 1, 1)
-        twice = rows[at].repeat(2, 1, 1).to("cuda")
-        print(encoder(several), encoder(twice), query)
+        print(encoder(several), query)
 
 
 @torch.no_grad()
