@@ -102,8 +102,8 @@ BUDGETS = {
     f"{ANALYSIS}.domain": 155,
     f"{ANALYSIS}.evaluate": 2_967,
     f"{ANALYSIS}.models": 230,
-    f"{ANALYSIS}.queries": 4_724,
-    RULES: 6_365,
+    f"{ANALYSIS}.queries": 4_750,
+    RULES: 6_378,
 }
 MOST_OF_READING = 15_812  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
