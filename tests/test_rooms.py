@@ -105,7 +105,7 @@ BUDGETS = {
     f"{ANALYSIS}.queries": 4_750,
     RULES: 6_378,
 }
-MOST_OF_READING = 15_812  # all of them together; 16,000 is the aim
+MOST_OF_READING = 15_980  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 
