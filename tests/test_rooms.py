@@ -100,12 +100,12 @@ BUDGETS = {
     f"{ANALYSIS}.syntax": 720,
     f"{ANALYSIS}.project": 641,
     f"{ANALYSIS}.domain": 155,
-    f"{ANALYSIS}.evaluate": 2_967,
+    f"{ANALYSIS}.evaluate": 2_964,
     f"{ANALYSIS}.models": 230,
     f"{ANALYSIS}.queries": 4_750,
     RULES: 6_378,
 }
-MOST_OF_READING = 15_980  # all of them together; 16,000 is the aim
+MOST_OF_READING = 15_977  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 

@@ -42,18 +42,15 @@ class Modes:
     def _put_into(self, call: ast.Call, frame: Frame) -> str | None:
         """What puts the network that a call runs into a mode, last before it and whatever way is gone: `eval` or `train`."""
         flow = frame.flow
-        at, blocks = flow.statement_of(call), set(flow.around(call))
+        at, blocks = flow.order.get(flow.statement_of(call), 0), set(flow.around(call))
         puts = [one for name in ("eval", "train") for one in flow.calls.get(name, ())]
-        placed = [
-            (flow.order[own], one) for one in puts if flow.blocks[own := flow.statement_of(one)] in blocks
-        ]
-        before = sorted((one for one in placed if one[0] < flow.order[at]), key=lambda one: -one[0])
-        run = self._evaluator.value_of(call.func, frame) if before else UNKNOWN
+        placed = [(flow.statement_of(one), one) for one in puts]
+        always = [(flow.order.get(own, 0), one) for own, one in placed if flow.blocks.get(own) in blocks]
+        run = self._evaluator.value_of(call.func, frame) if always else UNKNOWN
         run = run.receiver or run
-        for _, one in before:
-            if (put := called_on(one)) is not None and self._evaluator.value_of(
-                put, frame
-            ).origins & run.origins:
+        for order, one in sorted(always, key=lambda one: -one[0]):
+            put = called_on(one) if order < at else None
+            if put is not None and self._evaluator.value_of(put, frame).origins & run.origins:
                 return str(last_name(one.func)) if not one.args else None
         return None
 
