@@ -17,6 +17,8 @@ _COST = Cost(
     "a peak of 132 instead of 100 MiB in training, 544 instead of 68 MiB without a backward, for an 8-layer MLP; H200, torch 2.11",
 )
 
+_Made = tuple[Any, tuple[Any, ...]]  # an expression, and the path to a part of what it gives
+
 
 class OutputOnCtx(Rule):
     """
@@ -83,36 +85,45 @@ class OutputOnCtx(Rule):
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         for cls in asked.file.classes:
             if asked.evaluator.calling.is_operation(cls):
-                for name in ("forward", "setup_context"):
-                    if (method := cls.methods.get(name)) is not None and len(method.parameters) > 1:
-                        yield from (_claimed(asked, cls, method, one) for one in _kept(method))
+                methods = (cls.methods.get(name) for name in ("forward", "setup_context"))
+                for method in (
+                    one for one in methods if one is not None and "staticmethod" in one.decorators
+                ):
+                    yield from (_claimed(asked, cls, method, one) for one in _kept(method))
 
 
 def _kept(method: Function) -> Iterator[Definition]:
     """Where an operation gives an attribute of its `ctx` what it returns, or what is returned already."""
+    if len(method.parameters) < 2:
+        return
     flow, ctx = method.flow, method.parameters[0].arg
-    returned: set[Any] = {method.parameters[-1]}
+    returned: set[_Made] = {(method.parameters[-1], ())}
     if method.name == "forward":  # what it is given is no result of its own
         returned = {each for one in flow.returns for each in _made_as(method, one.value)}
-        returned.difference_update(method.parameters)
+        returned = {one for one in returned if not isinstance(one[0], ast.arg)}
     for key, definitions in flow.definitions.items():
         for one in definitions if key.startswith(f"{ctx}.") else ():
-            if one.kind == "assign" and not one.path and returned & _made_as(method, one.value):
+            if one.kind == "assign" and not one.path and _meet(returned, _made_as(method, one.value)):
                 yield one
 
 
-def _made_as(method: Function, node: Any, depth: int = 5) -> set[Any]:
-    """The expressions that the parts of an expression are the results of, or are taken from, whatever names they go by."""
+def _made_as(method: Function, node: Any, path: tuple[Any, ...] = (), depth: int = 5) -> set[_Made]:
+    """The expressions that the parts of an expression are the results of, or are taken from by a path, whatever names they go by."""
     if isinstance(node, (ast.Tuple, ast.List)):
-        parts = node.elts
+        parts = [(one, path) for one in node.elts]
     elif isinstance(node, (ast.Name, ast.Attribute)):
-        bound = method.flow.reaching(node)
-        parts = [one.node if one.kind == "parameter" else one.value for one in bound]
+        bound = [one for one in method.flow.reaching(node) if one.kind in ("assign", "parameter")]
+        parts = [(one.node if one.kind == "parameter" else one.value, (*one.path, *path)) for one in bound]
     else:
-        return (
-            {node} if isinstance(node, (ast.expr, ast.arg)) and not isinstance(node, ast.Constant) else set()
-        )
-    return set().union(*(_made_as(method, one, depth - 1) for one in parts if depth))
+        is_made = isinstance(node, (ast.expr, ast.arg)) and not isinstance(node, ast.Constant)
+        return {(node, path)} if is_made else set()
+    return set().union(*(_made_as(method, *one, depth - 1) for one in parts if depth))
+
+
+def _meet(several: set[_Made], others: set[_Made]) -> bool:
+    """Whether one of some things is one of others, or a part of it."""
+    pairs = ((a, b) for made, a in several for other, b in others if made is other)
+    return any(a[: len(b)] == b[: len(a)] for a, b in pairs)
 
 
 def _claimed(asked: Asked, cls: Class, method: Function, kept: Definition) -> Claimed:
@@ -123,7 +134,7 @@ def _claimed(asked: Asked, cls: Class, method: Function, kept: Definition) -> Cl
 def _answers(cls: Class, method: Function, kept: Definition) -> Iterator[Answer]:
     made = _made_as(method, kept.value)
     for call in method.flow.calls.get("mark_non_differentiable", ()):
-        if any(made & _made_as(method, one) for one in call.args):
+        if any(_meet(made, _made_as(method, one)) for one in call.args):
             yield refuted(Question.GRAPH, "no gradients flow to it, so it has no node of the graph", call)
     yield proven(
         Question.OUTLIVES, f"it is returned: its graph holds `{method.parameters[0].arg}`, which holds it"

@@ -103,9 +103,9 @@ BUDGETS = {
     f"{ANALYSIS}.evaluate": 2_964,
     f"{ANALYSIS}.models": 230,
     f"{ANALYSIS}.queries": 4_750,
-    RULES: 6_378,
+    RULES: 6_385,
 }
-MOST_OF_READING = 15_977  # all of them together; 16,000 is the aim
+MOST_OF_READING = 15_984  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 

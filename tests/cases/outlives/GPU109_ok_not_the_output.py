@@ -1,5 +1,6 @@
 """What operations keep on `ctx` is not what they return, or has no graph: nothing goes in a circle."""
 import torch
+from elsewhere import prepared
 from torch.autograd import Function
 
 
@@ -65,6 +66,22 @@ class Copied(Function):
     @staticmethod
     def backward(ctx, grad):
         return grad * ctx.y
+
+
+class Parts(Function):
+    """Of what a call gives it returns one part, and keeps another."""
+
+    @staticmethod
+    def forward(ctx, x):
+        y, ctx_scale = torch.frexp(x)
+        values, places, rows = prepared(x)
+        ctx.scale, ctx.rows = ctx_scale, rows
+        ctx.kept = places
+        return y * 2, values
+
+    @staticmethod
+    def backward(ctx, grad, _):
+        return grad * ctx.scale
 
 
 class Helper:
