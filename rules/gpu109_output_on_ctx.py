@@ -72,7 +72,7 @@ class OutputOnCtx(Rule):
     ```
 
     ## Fix safety
-    Saving it with `save_for_backward` is offered where nothing else is saved so, and only `backward` reads the attribute. It is unsafe: torch then
+    Saving it with `save_for_backward` is offered for one tensor, where nothing else is saved so, and only `backward` reads the attribute. It is unsafe: torch then
     refuses a backward after the tensor was changed in place, which went unnoticed before, and one through a graph that is freed.
     """
 
@@ -85,16 +85,14 @@ class OutputOnCtx(Rule):
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         for cls in asked.file.classes:
             if asked.evaluator.calling.is_operation(cls):
-                methods = (cls.methods.get(name) for name in ("forward", "setup_context"))
-                for method in (
-                    one for one in methods if one is not None and "staticmethod" in one.decorators
-                ):
+                several = [one for name, one in cls.methods.items() if name in ("forward", "setup_context")]
+                for method in several:
                     yield from (_claimed(asked, cls, method, one) for one in _kept(method))
 
 
 def _kept(method: Function) -> Iterator[Definition]:
     """Where an operation gives an attribute of its `ctx` what it returns, or what is returned already."""
-    if len(method.parameters) < 2:
+    if len(method.parameters) < 2 or "staticmethod" not in method.decorators:
         return
     flow, ctx = method.flow, method.parameters[0].arg
     returned: set[_Made] = {(method.parameters[-1], ())}
@@ -136,9 +134,8 @@ def _answers(cls: Class, method: Function, kept: Definition) -> Iterator[Answer]
     for call in method.flow.calls.get("mark_non_differentiable", ()):
         if any(_meet(made, _made_as(method, one)) for one in call.args):
             yield refuted(Question.GRAPH, "no gradients flow to it, so it has no node of the graph", call)
-    yield proven(
-        Question.OUTLIVES, f"it is returned: its graph holds `{method.parameters[0].arg}`, which holds it"
-    )
+    clause = f"it is returned: its graph holds `{method.parameters[0].arg}`, which holds it"
+    yield proven(Question.OUTLIVES, clause)
     for other, key in _elsewhere(cls, method, kept):
         if dropped := other.flow.definitions.get(key):
             clause = f"`{other.name}` lets go of it: only what nobody goes backward through stays"
@@ -167,10 +164,13 @@ def _repair(asked: Asked, cls: Class, method: Function, kept: Definition) -> Rep
 
     reads = [(one, use) for one, key in _elsewhere(cls, method, kept) for use in one.flow.uses.get(key, ())]
     saves = any("save_for_backward" in one.words for one in cls.methods.values())
-    own = method.flow.uses.get(kept.key, ()) or not isinstance(kept.value, ast.Name)
     single = isinstance(kept.statement, ast.Assign) and len(kept.statement.targets) == 1
-    if saves or own or not single or any(one.name != "backward" for one, _ in reads):
+    named = isinstance(kept.value, ast.Name) and not method.flow.uses.get(kept.key)
+    if saves or not (single and named) or any(one.name != "backward" for one, _ in reads):
         return None
+    back = cls.methods.get("backward")
+    if back is None or len(back.parameters) != 2 or back.node.args.vararg is not None:
+        return None  # it may be several tensors
     ctx = method.parameters[0].arg
     saving = statement(f"{ctx}.save_for_backward({kept.value.id})")
     changes = (
