@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import functools
 import types
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T", bound="Record")
+
+
+def _encode(value: Any) -> Any:
+    if isinstance(value, Record):  # by its own way, which may say more
+        return value.to_json()
+    if isinstance(value, (tuple, list)):
+        return [_encode(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): _encode(item) for key, item in value.items()}
+    return value
 
 
 def _decode(hint: Any, value: Any) -> Any:
@@ -20,7 +30,7 @@ def _decode(hint: Any, value: Any) -> Any:
             raise ValueError(f"{value!r} is none of {', '.join(map(repr, arguments))}")
         return value
     if origin is tuple:
-        if not isinstance(value, (list, tuple)):
+        if not isinstance(value, list):
             raise TypeError(f"expected a list, got {type(value).__name__}")
         return tuple(_decode(arguments[0], item) for item in value)
     if origin is dict:
@@ -42,12 +52,12 @@ def _hints(record: Any) -> dict[str, Any]:
 
 
 class Record:
-    """Base of everything below: `to_json` gives plain dicts, and tuples for lists, `from_json` is its inverse."""
+    """Base of everything below: `to_json` gives plain dicts and lists, `from_json` is its inverse."""
 
     __slots__ = ()
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)  # type: ignore[call-overload,no-any-return]
+        return {name: _encode(value) for name, value in self.by_name().items()}
 
     def by_name(self) -> dict[str, Any]:
         """What its fields hold, other records as they are."""
