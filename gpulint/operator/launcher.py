@@ -22,7 +22,10 @@ from typing import Final
 from gpulint.memory import alloc_conf
 from gpulint.operator import agent
 
-PASSED_ON: Final = tuple(signal.Signals[f"SIG{name}"] for name in "TERM INT HUP QUIT USR1 USR2 ALRM".split())
+_SIGNALS: Final = "SIGTERM SIGINT SIGHUP SIGQUIT SIGUSR1 SIGUSR2 SIGALRM".split()
+PASSED_ON: Final = tuple(
+    getattr(signal, name) for name in _SIGNALS if hasattr(signal, name)
+)  # not all on Windows
 _PR_SET_PDEATHSIG: Final = 1
 _SENT_BY_A_PROCESS: Final = 0  # si_code SI_USER and below; above it the kernel speaks, for the terminal
 # The number of a signal, and when it came (seconds of the monotonic clock)
