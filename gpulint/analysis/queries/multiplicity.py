@@ -215,7 +215,7 @@ class Multiplicity:
     def _is_chain(self, loop: Any, frame: Frame, direct: list[Event]) -> bool:
         """Whether each part of a network is given what the one before has made of it, `for block in blocks: x = block(x)`: one forward."""
         given = ((event.node, one) for event in direct for one in event.node.args)
-        fed = (node in [made for made, _ in made_of(self.evaluator, one, frame)] for node, one in given)
+        fed = (node is made for node, one in given for made, _ in made_of(self.evaluator, one, frame))
         return self._steps.is_over_parts(loop, frame) and any(fed)
 
     def _runs_over_networks(self, loop: Any, frame: Frame, direct: list[Event]) -> bool:

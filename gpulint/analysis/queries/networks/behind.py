@@ -15,6 +15,8 @@ from gpulint.analysis.syntax.flow import ENTRY, Definition, Flow
 from gpulint.analysis.syntax.nodes import last_name
 
 _MOST: Final = 400  # expressions that one is made of
+_NAMES: Final = (ast.Name, ast.Attribute, ast.Subscript)
+_HAVE_SOURCES: Final = (*_NAMES, ast.Call)
 
 
 def behind(evaluator: Evaluator, node: Any, frame: Frame) -> list[Forward]:
@@ -29,20 +31,22 @@ def made_of(
 ) -> Iterator[tuple[Any, Frame]]:
     """The expressions in one, each with its frame, and those in what its names are bound to and its calls give back: also of sizes and places,
     as long as `numbers` matter."""
-    queue, seen = [(node, frame)], {(node, frame)}
-    for outer, where in queue:  # grows while it is gone through
-        for one in ast.walk(outer):
-            yield one, where
-            goes_on = numbers or evaluator.value_of(one, where).kind != "number"
-            for source in sources(evaluator, one, where) if goes_on else ():
-                if source not in seen and len(queue) < _MOST:
-                    seen.add(source)
-                    queue.append(source)
+    queue, seen, followed = [(node, frame)], {(node, frame)}, 0
+    for one, where in queue:  # grows while it is gone through
+        yield one, where
+        further = [(inner, where) for inner in ast.iter_child_nodes(one)]
+        goes_on = isinstance(one, _HAVE_SOURCES) and followed < _MOST
+        if goes_on and (numbers or evaluator.value_of(one, where).kind != "number"):
+            own = list(sources(evaluator, one, where))
+            followed += len(own)
+            further += own
+        queue += [each for each in further if each not in seen]
+        seen.update(further)
 
 
 def sources(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[tuple[Any, Frame]]:
     """What a name is bound to, and what a call of a function of the project gives back."""
-    if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
+    if isinstance(node, _NAMES):
         for one in frame.flow.reaching(node) if node in frame.flow.parents else ():
             if one.kind == "parameter":
                 calls = outwards(evaluator, frame)[:CALLERS_ASKED]
