@@ -353,10 +353,12 @@ def _asked_for(backward: Use) -> tuple[Any, Frame] | None:
 
 
 def _are_tensors(evaluator: Evaluator, inputs: Any, frame: Frame) -> bool:
-    """Whether these are tensors that are seen to want gradients, so that it shows what is made of them, and no weights of a network."""
+    """Whether these are tensors that are seen to want gradients, so that it shows what is made of them, and nothing of a network."""
     several = inputs.elts if isinstance(inputs, (ast.List, ast.Tuple)) else (inputs,)
     values = [evaluator.value_of(one, frame) for one in several]
-    return all(one.kind == "tensor" and one.graph is Graph.LIVE for one in values)
+    wholes = (evaluator.value_of(one.value, frame) for one in several if isinstance(one, ast.Attribute))
+    of_network = any(one.kind == "module" for one in wholes)
+    return not of_network and all(one.kind == "tensor" and one.graph is Graph.LIVE for one in values)
 
 
 def _handed(evaluator: Evaluator, run: Run) -> Iterator[str]:

@@ -180,6 +180,8 @@ class Calling:
             return self._by_row(row, base, node, frame)
         if kind == "loaded" and name in ("parameters", "named_parameters"):
             return self._of_module(base, name, node, frame)
+        if kind == "number":  # or as good as one: a parser, a file
+            return Value("unknown", origins=frozenset({(node, frame)}))
         row = self._evaluator.table.own("tensor", name)
         if kind == "loaded" and row is not None and name in ("to", "cuda", "cpu"):
             return base.but(device=self._placed(row, node, frame, base))
@@ -611,6 +613,8 @@ class Calling:
     def keys_of(self, node: Any, frame: Frame) -> Iterator[tuple[str, Frame]]:
         """The keys that a container goes by: the name that it is bound to, or the attribute in all methods of its class."""
         flow = frame.flow
+        while isinstance(flow.parents.get(node), ast.BinOp):  # `[None] * n`
+            node = flow.parents[node]
         given = [one.key for one in flow.given.get(node, ()) if not one.path]
         above = flow.parents.get(node)
         if isinstance(above, ast.Tuple):  # `total, losses = 0, []`

@@ -178,6 +178,10 @@ class _Worklist:
             self.attribute(function.cls, name, path, frame)
         elif dot or "[" in key or key in flow.elsewhere:
             self.use("stored", definition.node, frame, path, key, owner=key)
+            if isinstance(node := definition.node, ast.Attribute):  # of another object
+                cls = self.evaluator.value_of(node.value, frame).ref
+                if isinstance(cls, Class):
+                    self.attribute(cls, node.attr, path, frame)
             if key in flow.elsewhere:  # a name of the module, or of a function around
                 self.outer(key, frame, path)
         else:

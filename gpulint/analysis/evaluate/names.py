@@ -223,7 +223,7 @@ class Names:
         annotation = getattr(definition.node, "annotation", None)
         declared = self.annotated(annotation, definition.node, frame) if annotation is not None else UNKNOWN
         values = []
-        if not declared.is_known or declared.kind in ("module", "object"):
+        if declared.kind not in ("number", "text", "tensor"):  # which tell as much as who gives them
             for site in self._evaluator.callers(function)[:CALLERS_ASKED]:
                 is_bound = function.takes_self and not self._through_class(site.call, site.frame)
                 bound = bind(function, site.call, site.frame, function.takes_class or is_bound)

@@ -73,7 +73,7 @@ def _fates(evaluator: Evaluator, network: Place, backward: Use) -> Iterator[Grad
         several = {one for way in ways for one in way if one.kind == "step"}
         steps = {one for one in several if _may_have(evaluator, one, network.value)}
         concerned |= {node for one in steps for node, _ in one.origins}
-    if not all(one.origins for one in steps):
+    if any(not isinstance(node, ast.Call) for one in steps for node, _ in one.origins or ((None, None),)):
         yield Gradients("unseen")
     for way in ways if theirs or steps else ():
         own = (one.kind for one in way if one.kind == "end" or _concerns(one, concerned, entry))

@@ -12,8 +12,8 @@ from gpulint.analysis.evaluate.consumers import PARAMETERS, Use
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, remembered
 from gpulint.analysis.evaluate.weights import weight
-from gpulint.analysis.project.file import Class
-from gpulint.analysis.queries.calls import entered_by
+from gpulint.analysis.project.file import Class, Function
+from gpulint.analysis.queries.calls import entered_by, runs_any
 from gpulint.analysis.queries.effects import (
     Place,
     effects_before,
@@ -38,6 +38,8 @@ def frozen(evaluator: Evaluator, value: Value, before: Place | None = None) -> A
     last = last_switch(evaluator, value, before) if before is not None else None
     if last is not None:
         return last[0] if last[1] else None
+    if before is not None and (context := _frozen_by_context(evaluator, value, before)) is not None:
+        return context
     by = None
     for origin in in_text_order(origins_of(evaluator, value)):
         several = _switches_of(evaluator, origin)
@@ -49,6 +51,36 @@ def frozen(evaluator: Evaluator, value: Value, before: Place | None = None) -> A
             return None  # what nobody is seen to give says nothing
         by = by or found
     return by
+
+
+def _frozen_by_context(evaluator: Evaluator, value: Value, place: Place) -> Any:
+    """A context of the project around a place, or around a call that leads to it, that freezes what it is given: the network, or parts of it."""
+    sites = ((one.call, one.frame) for one in evaluator.callers(place.frame.around[-1].function))
+    items = [
+        (item.context_expr, frame)
+        for at, frame in (*place.frame.leading_to(place.at), *sites)
+        for block in frame.flow.around(at)
+        if isinstance(block.owner, ast.With)
+        for item in block.owner.items
+    ]
+    for node, frame in items:
+        method = evaluator.method(evaluator.value_of(node, frame).ref, "__enter__")
+        if method is None or not runs_any(evaluator, method, _freezes) or not isinstance(node, ast.Call):
+            continue
+        given = [evaluator.value_of(one, frame) for one in node.args]
+        made = {one for each in _weighty(evaluator, given) for one in origins_of(evaluator, each)}
+        if share(all_made(evaluator, value), made):
+            return node
+    return None
+
+
+def _freezes(evaluator: Evaluator, function: Function) -> bool:
+    """Whether a function itself says of something that it wants no gradients."""
+    flow, frame = function.flow, evaluator.root(function)
+    keys = (several for key, several in flow.definitions.items() if key.endswith(".requires_grad"))
+    values = [one.value for several in keys for one in several if one.kind == "assign"]
+    values += [one.args[0] for one in flow.calls.get("requires_grad_", ()) if one.args]
+    return any(evaluator.value_of(one, frame).const is False for one in values)
 
 
 def last_switch(
