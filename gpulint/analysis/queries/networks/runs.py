@@ -84,6 +84,10 @@ def _ran_below(evaluator: Evaluator, call: ast.Call, frame: Frame, parts: bool) 
             at = chain.index((call, frame)) if (call, frame) in chain else 0
             found = (_ran(evaluator, each[0], each[1], parts) for each in reversed(chain[: at + 1]) if at)
             yield from islice(filter(None, found), 1)
+            # of its own weights alone: `x @ self.weight`
+            of_weights = one.kind == "tensor" and evaluator.thing(node, where).kind in ("module", "parameter")
+            own = _ran(evaluator, call, frame, parts) if of_weights else None
+            yield from (own,) if own is not None else ()
 
 
 def _ran(evaluator: Evaluator, call: Any, frame: Frame, parts: bool) -> Forward | None:
