@@ -231,7 +231,8 @@ class Names:
                 values.append(self._evaluator.value_of(*bound[name]) if name in bound else unseen)
             default = default_of(function.node, name)
             is_none = isinstance(default, ast.Constant) and default.value is None
-            if default is not None and not (is_none and values):
+            all_give = bool(values) and BOTTOM not in values
+            if default is not None and not all_give and not (is_none and values):
                 given = self._evaluator.value_of(default, self._evaluator.root(_around(function)))
                 # whoever is not seen may switch it
                 if not values and given.kind == "none":

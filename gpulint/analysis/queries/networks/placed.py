@@ -108,7 +108,9 @@ def _whole(evaluator: Evaluator, within: Frame, frame: Frame) -> Placed | None:
     own = within.receiver or (evaluator.instance(cls) if cls is not None else UNKNOWN)
     made = origins_of(evaluator, own) if own.kind == "module" else ()
     found = (_since_made(evaluator, one, frame) for one in in_text_order(made))
-    return next((one for one in found if one.how == "moved"), None)
+    is_unseen = own.kind == "module" and not made and frame.function is not within.function
+    unseen = Placed("?", "given") if is_unseen else None  # whoever makes the whole may move it
+    return next((one for one in found if one.how == "moved"), unseen)
 
 
 def _stays_where_made(evaluator: Evaluator, node: ast.Call, frame: Frame) -> bool:

@@ -171,7 +171,7 @@ def _device(evaluator: Evaluator, node: Any, frame: Frame) -> Device:
             device = network.device
         if device == "cuda":
             return "cuda"
-        found = device if device == "host" else found
+        found = device if device == "host" and value.kind != "unknown" else found  # a size is no tensor
         if device == "?" or (network is not None and network.how == "made"):  # what it is given may say more
             new = dict.fromkeys(
                 [*_operands(evaluator, one, where, run is not None), *_put_into(evaluator, value)]
