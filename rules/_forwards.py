@@ -62,14 +62,29 @@ def builds_graph(asked: Asked, run: Run, grad: GradMode) -> Iterator[Answer]:
         yield left_open(Question.GRAD, f"`{name}` is not seen, and may switch grad off itself")
 
 
+_MAY_BE_OLD: Final = (
+    "the project speaks of `volatile`, and a torch in which that does something has no `no_grad`"
+)
+
+
 def of_old_torch(asked: Asked) -> Iterator[Answer]:
     """That a torch without `no_grad` may run the file: a doubt where the project may make something `volatile`; else grad is on in any,
     and there is nothing to mend it with."""
     old = old_torch(asked.evaluator, asked.file)
-    files = asked.evaluator.program.searched("volatile", asked.file) if old is not None else ()
-    named = (getattr(node, "arg", getattr(node, "attr", "")) for one in files for node in ast.walk(one.tree))
     if old is not None:
-        yield old if "volatile" in named else minor(old.question, old.clause, old.at)
+        yield old if _makes_volatile(asked) else minor(old.question, old.clause, old.at)
+
+
+def doubt_of_old(asked: Asked) -> str:
+    """Why a torch without `no_grad` may run a project of which nothing says so, in one clause; empty where nothing speaks for it."""
+    return _MAY_BE_OLD if _makes_volatile(asked) else ""
+
+
+def _makes_volatile(asked: Asked) -> bool:
+    """Whether the project makes something `volatile`, as one does that was written for a torch before 0.4."""
+    files = asked.program.searched("volatile", asked.file)
+    named = (getattr(node, "arg", getattr(node, "attr", "")) for one in files for node in ast.walk(one.tree))
+    return "volatile" in named
 
 
 def _frozen_at(evaluator: Evaluator, node: Any, frame: Frame) -> Any:
@@ -106,6 +121,7 @@ def under_no_grad(asked: Asked, doubt: str, what: str, *statements: Any) -> Repa
     """The repair that puts statements under `no_grad`, each for itself; None where it has no name there."""
     from gpulint.fix.nodes import no_grad_with
 
+    doubt = doubt or doubt_of_old(asked)
     name, missing = asked.torch_name("no_grad", statements[0])
     changes = (Wrap((asked.line(one),), no_grad_with(name)) for one in statements)
     imports = [AddImport(missing)] if missing else []

@@ -7,7 +7,14 @@ from functools import partial
 from itertools import takewhile
 from typing import Any
 
-from gpulint.rules._forwards import GRAD_MODES, builds_graph, of_old_torch, trains_beside, under_no_grad
+from gpulint.rules._forwards import (
+    GRAD_MODES,
+    builds_graph,
+    doubt_of_old,
+    of_old_torch,
+    trains_beside,
+    under_no_grad,
+)
 
 from gpulint.analysis.asked import Asked
 from gpulint.analysis.evaluate.consumers import Use, consumers
@@ -358,7 +365,8 @@ def _repair(asked: Asked, found: list[Run]) -> Repair | None:
         if name and not (missing and asked.torch_name("no_grad", found[0].call)[1] == ""):
             node: Any = asked.node(function.node)
             changes = (Decorate(node, no_grad_decorator(name)), *([AddImport(missing)] if missing else ()))
-            return Repair.unless(chosen.doubt, f"decorate `{function.name}` with `@{name}()`", changes)
+            doubt = chosen.doubt or doubt_of_old(asked)
+            return Repair.unless(doubt, f"decorate `{function.name}` with `@{name}()`", changes)
         chosen = cover(evaluator, asked.steps, found, whole=False)  # the name is bound inside
     if chosen is None:
         return None

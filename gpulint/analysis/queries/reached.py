@@ -35,7 +35,9 @@ def reached(evaluator: Evaluator, function: Function) -> Iterator[Answer]:
         return  # a library: who calls it is elsewhere
     outermost = function.around[-1]
     if _is_idle(evaluator, outermost, _DEEPEST, set()):
-        yield left_open(Question.REACHED, f"nothing in the program calls `{outermost.name}`", outermost.node)
+        yield left_open(
+            Question.REACHED, f"no call in the program leads to `{outermost.name}`", outermost.node
+        )
     elif _is_never_built(evaluator, outermost):
         clause = f"nothing in the program makes a `{outermost.cls.name}`"  # type: ignore[union-attr]
         yield minor(Question.REACHED, clause, outermost.cls.node)  # type: ignore[union-attr]
