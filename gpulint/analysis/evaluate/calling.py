@@ -82,9 +82,10 @@ class Calling:
         cls = frame.function.cls
         several = self._evaluator.program.bases(cls) if cls is not None else ()
         base = next((one for one in several if isinstance(one, Class)), None)
-        if base is None:
+        if base is None and (cls is None or self._evaluator.instance(cls).kind != "module"):
             return UNKNOWN
-        return (frame.receiver or Value("object")).but(ref=base, others=())
+        kind: Any = "object" if base is not None else "module"
+        return (frame.receiver or Value(kind)).but(ref=base, others=())
 
     # -- the project's
 
@@ -304,7 +305,7 @@ class Calling:
         if row is None:
             if isinstance(base.ref, Class) and self._evaluator.value_of(node.func, frame).is_known:
                 return None  # an attribute that is called
-            if name.startswith(("save", "log", "set_", "load", "add_", "get_", "init")):
+            if name.startswith(("save", "log", "set_", "load", "add_", "get_", "init", "__", "register_")):
                 return UNKNOWN
             made = self.made_by(base)
             if made is not None and made.does == "encodes":
