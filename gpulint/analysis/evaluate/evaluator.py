@@ -529,6 +529,8 @@ class Evaluator:
         if isinstance(node.slice, ast.Slice):
             return join((*stored, base.without_const))
         index = self.index(node, frame)
+        if base.kind == "library":  # `models.__dict__[name]`
+            return self.names.member(base, index, frame.function.file)
         found = self.element(base, index)
         if base.kind == "dict" and base.parts and index is None:
             # under whatever key: what has a graph, any of the classes or functions, or of things that are all alike
@@ -630,9 +632,7 @@ class Evaluator:
             if entry.is_known:
                 return entry
         if kind == "library":
-            if isinstance(base.ref, File):
-                return self.names.named(self.program.member(base.ref, [name]))
-            return self.names.named(self.program.imported(frame.function.file, f"{base.ref}.{name}"))
+            return base if name == "__dict__" else self.names.member(base, name, frame.function.file)
         part = kind == "unknown" and (base.graph or base.is_moved) and name in ("data", "grad")
         if kind in ("tensor", "parameter") or part:
             row = self.table.method("tensor.attributes", name)
@@ -666,6 +666,8 @@ class Evaluator:
             definitions = base.ref.body.flow.definitions.get(name, ())
             body = self.root(base.ref.body)
             return join(self.definition(one, body) for one in definitions) if definitions else UNKNOWN
+        if kind == "module" and base.ref is None and self._is_list_of_parts(node, frame):
+            return Value("modules", origins=base.origins, assumptions=base.assumptions)
         used, option = self._by_use(node, frame), self.calling.option(base, name)
         if used is not None and (option is None or not used.assumptions):
             return used
@@ -676,6 +678,12 @@ class Evaluator:
             base = join(self.calling.all_given(*one) for one in base.calls)  # an unseen base may keep it
         graph = Graph.MAY if base.graph else Graph.NONE
         return UNKNOWN.but(graph=graph, origins=base.origins if graph else frozenset())
+
+    def _is_list_of_parts(self, node: Any, frame: Frame) -> bool:
+        """Whether one of what an attribute of a network holds is called: `net.blocks[i](x)`."""
+        item = frame.flow.parents.get(node)
+        call = frame.flow.parents.get(item) if isinstance(item, ast.Subscript) and item.value is node else None
+        return isinstance(call, ast.Call) and call.func is item
 
     def _member(self, base: Value, cls: Class, name: str) -> Value | None:
         """What an object of a class of the project has by a name: a method, a property, or what its methods set."""

@@ -30,6 +30,7 @@ from gpulint.analysis.syntax.remembering import remembered, remembering
 MODULE_BASES = frozenset("Module LightningModule PreTrainedModel ModelMixin GenerationMixin".split())
 _AS_GIVEN = frozenset({"parameter", "assign", "import", "function", "class", "entry"})
 CALLERS_ASKED = 6
+MOST_MEMBERS = 8  # of a module, where it is not seen which
 _CONTAINERS: dict[str, Any] = dict.fromkeys(("list", "List", "Sequence", "Iterable"), "list")
 _CONTAINERS |= {"dict": "dict", "Dict": "dict", "set": "set"}
 _PLAIN = {"int": NUMBER, "float": NUMBER, "bool": NUMBER, "str": TEXT}
@@ -144,6 +145,21 @@ class Names:
             role = self.role(found.definitions[0].key, found.file.body) if not value.is_known else None
             return role.but(origins=value.origins, device=value.device) if role is not None else value
         return Value("library", ref=found) if isinstance(found, File) else UNKNOWN
+
+    def member(self, module: Value, name: Any, file: File) -> Value:
+        """What a module has by a name, or by one that is not known: then any of its functions or classes, as far as they are alike."""
+        program = self._evaluator.program
+        if isinstance(name, str):
+            of_file = isinstance(module.ref, File)
+            return self.named(
+                program.member(module.ref, [name]) if of_file else program.imported(file, f"{module.ref}.{name}")
+            )
+        if not isinstance(module.ref, File):
+            whatever = f"{module.ref}.?"
+            is_known = self._evaluator.table.function(whatever) is not None
+            return Value("library", ref=whatever) if is_known else UNKNOWN
+        first, *more = [self.named(one) for one in program.members(module.ref)[:MOST_MEMBERS]] or [UNKNOWN]
+        return first.but(others=tuple(one.ref for one in more))
 
     def _elsewhere(self, found: Bound) -> list[Value]:
         """What functions give a module's name by `global`."""

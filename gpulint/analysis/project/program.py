@@ -145,18 +145,27 @@ class Program:
         """Whether a module is seen to have a name, its own or by a `*`."""
         return name in file.body.flow.definitions or self._from_star(file, name) is not None
 
+    @remembering(())
+    def members(self, file: File) -> tuple[Named, ...]:
+        """The functions that a module has for others, or else the classes, its own and those that it imports."""
+        names = [one for one in file.body.flow.definitions if one.isidentifier() and not one.startswith("_")]
+        found = [self.top_level(file, one) for one in names]
+        for module in _starred(file):
+            other = self.imported(file, module)
+            found += self.members(other) if isinstance(other, File) else ()
+        functions = tuple(dict.fromkeys(one for one in found if isinstance(one, Function)))
+        return functions or tuple(dict.fromkeys(one for one in found if isinstance(one, Class)))
+
     @remembering(None)
     def _from_star(self, file: File, name: str) -> Named | str | None:
         """What a name leads to that some `*` brings; None where none is seen to."""
-        for statement in file.tree.body:
-            if isinstance(statement, ast.ImportFrom) and any(one.name == "*" for one in statement.names):
-                module = "." * statement.level + (statement.module or "")
-                found = self.imported(file, f"{module}{'.' if statement.module else ''}{name}")
-                if not isinstance(found, str) or (module.startswith("torch") and _has(module, name)):
-                    return found
-                other = self.imported(file, module)
-                if isinstance(other, File) and self.binds(other, name):
-                    return found
+        for module in _starred(file):
+            found = self.imported(file, f"{module}{'' if module.endswith('.') else '.'}{name}")
+            if not isinstance(found, str) or (module.startswith("torch") and _has(module, name)):
+                return found
+            other = self.imported(file, module)
+            if isinstance(other, File) and self.binds(other, name):
+                return found
         return None
 
     # -- classes
@@ -238,6 +247,13 @@ class Program:
     def calls_named(self, name: str, home: File) -> tuple[tuple[Function, ast.Call], ...]:
         """All calls of the program of what has this last name, and of it those first that stand in the file that asks."""
         return tuple(call for file in self.searched(name, home) for call in file.calls_named(name))
+
+
+def _starred(file: File) -> Iterator[str]:
+    """The modules of which a file imports whatever they have."""
+    for one in file.tree.body:
+        if isinstance(one, ast.ImportFrom) and any(alias.name == "*" for alias in one.names):
+            yield "." * one.level + (one.module or "")
 
 
 def _has(module: str, name: str) -> bool:
