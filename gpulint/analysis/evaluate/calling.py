@@ -296,7 +296,8 @@ class Calling:
             spelled, default = call.args[-1] if call.args else None, keyword(call, "default")
             if isinstance(spelled, ast.Constant):
                 frame = self._evaluator.root(function)
-                where: Device = self.device_of(default, frame) if default is not None else "?"
+                given = self._evaluator.value_of(default, frame) if default is not None else UNKNOWN
+                where: Device = given.place if given.kind in ("text", "device") else "?"  # no number, as of a batch
                 found.setdefault(str(spelled.value).lstrip("-").replace("-", "_"), where)
         return found
 

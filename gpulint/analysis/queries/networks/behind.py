@@ -6,13 +6,14 @@ import ast
 from collections.abc import Iterator
 from typing import Any, Final
 
+from gpulint.analysis.domain.values import Value, in_text_order
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, given_for, outwards
 from gpulint.analysis.evaluate.names import CALLERS_ASKED
 from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.networks.forwards import Forward, forward_of
 from gpulint.analysis.syntax.flow import ENTRY, Definition, Flow
-from gpulint.analysis.syntax.nodes import last_name
+from gpulint.analysis.syntax.nodes import called_on, last_name
 
 _MOST: Final = 400  # expressions that one is made of
 _NAMES: Final = (ast.Name, ast.Attribute, ast.Subscript)
@@ -34,7 +35,8 @@ def made_of(
     queue, seen, followed = [(node, frame)], {(node, frame)}, 0
     for one, where in queue:  # grows while it is gone through
         yield one, where
-        further = [(inner, where) for inner in ast.iter_child_nodes(one)]
+        inside = (inner for inner in ast.iter_child_nodes(one) if not isinstance(inner, ast.expr_context))
+        further = [(inner, where) for inner in inside]
         goes_on = isinstance(one, _HAVE_SOURCES) and followed < _MOST
         if goes_on and (numbers or evaluator.value_of(one, where).kind != "number"):
             own = list(sources(evaluator, one, where))
@@ -58,11 +60,24 @@ def sources(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[tuple[Any
             elif one is ENTRY and isinstance(node, ast.Attribute):
                 yield from _set_by_methods(evaluator, node, frame)
     elif isinstance(node, ast.Call) and forward_of(evaluator, node, frame) is None:
+        held = called_on(node, "items", "values", "get", "pop")
+        if held is not None:
+            yield from put_into(evaluator, evaluator.value_of(held, frame))
         target = evaluator.value_of(node.func, frame)
         inner = evaluator.enter(target.function, node, frame, target.receiver) if target.function else None
         if inner is not None:
             given_back = (*inner.flow.returns, *inner.flow.yields)
             yield from ((one.value, inner) for one in given_back if one.value is not None)
+
+
+def put_into(evaluator: Evaluator, value: Value) -> Iterator[tuple[Any, Frame]]:
+    """What is put into a list or a dict, one by one, beside what it is displayed with."""
+    made = in_text_order(value.origins) if value.kind in ("list", "dict") else ()
+    keys = ((key, at) for node, where in made if where for key, at in evaluator.calling.keys_of(node, where))
+    for key, where in keys:
+        calls = where.flow.calls_on((key,), "append", "insert")
+        yield from ((one.args[-1], where) for one in calls if one.args)
+        yield from ((one.value, where) for one in where.flow.stored.get(key, ()) if not one.path)
 
 
 def _set_by_methods(evaluator: Evaluator, node: ast.Attribute, frame: Frame) -> Iterator[tuple[Any, Frame]]:

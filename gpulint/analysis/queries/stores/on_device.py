@@ -12,7 +12,7 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, remembered
 from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.calls import entered
-from gpulint.analysis.queries.networks.behind import behind, made_of, sources
+from gpulint.analysis.queries.networks.behind import behind, made_of, put_into, sources
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.stores.stores import Store, stores_in
@@ -174,7 +174,7 @@ def _device(evaluator: Evaluator, node: Any, frame: Frame) -> Device:
         found = device if device == "host" and value.kind != "unknown" else found  # a size is no tensor
         if device == "?" or (network is not None and network.how == "made"):  # what it is given may say more
             new = dict.fromkeys(
-                [*_operands(evaluator, one, where, run is not None), *_put_into(evaluator, value)]
+                [*_operands(evaluator, one, where, run is not None), *put_into(evaluator, value)]
             )
             known = [each for each in new if each not in queue and evaluator.value_of(*each).kind in _PLACED]
             queue += known[: _MOST - len(queue)]
@@ -201,15 +201,6 @@ def _operands(evaluator: Evaluator, node: Any, frame: Frame, runs: bool) -> list
     if named is not None:
         given = [named]
     return [(one, frame) for one in given if one is not None] if runs or row is not None else []
-
-
-def _put_into(evaluator: Evaluator, value: Value) -> Iterator[tuple[Any, Frame]]:
-    """What is put into a list, one by one."""
-    lists = value.origins if value.kind == "list" else ()
-    keys = ((key, at) for node, where in lists for key, at in evaluator.calling.keys_of(node, where))
-    for key, where in keys:
-        calls = where.flow.calls_on((key,), "append", "insert")
-        yield from ((one.args[-1], where) for one in calls if one.args)
 
 
 def each_of(evaluator: Evaluator, value: Value) -> Value:
