@@ -297,7 +297,9 @@ class Calling:
             if isinstance(spelled, ast.Constant):
                 frame = self._evaluator.root(function)
                 given = self._evaluator.value_of(default, frame) if default is not None else UNKNOWN
-                where: Device = given.place if given.kind in ("text", "device") else "?"  # no number, as of a batch
+                where: Device = (
+                    given.place if given.kind in ("text", "device") else "?"
+                )  # no number, as of a batch
                 found.setdefault(str(spelled.value).lstrip("-").replace("-", "_"), where)
         return found
 

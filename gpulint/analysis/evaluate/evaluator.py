@@ -682,7 +682,9 @@ class Evaluator:
     def _is_list_of_parts(self, node: Any, frame: Frame) -> bool:
         """Whether one of what an attribute of a network holds is called: `net.blocks[i](x)`."""
         item = frame.flow.parents.get(node)
-        call = frame.flow.parents.get(item) if isinstance(item, ast.Subscript) and item.value is node else None
+        call = (
+            frame.flow.parents.get(item) if isinstance(item, ast.Subscript) and item.value is node else None
+        )
         return isinstance(call, ast.Call) and call.func is item
 
     def _member(self, base: Value, cls: Class, name: str) -> Value | None:

@@ -152,7 +152,9 @@ class Names:
         if isinstance(name, str):
             of_file = isinstance(module.ref, File)
             return self.named(
-                program.member(module.ref, [name]) if of_file else program.imported(file, f"{module.ref}.{name}")
+                program.member(module.ref, [name])
+                if of_file
+                else program.imported(file, f"{module.ref}.{name}")
             )
         if not isinstance(module.ref, File):
             whatever = f"{module.ref}.?"
