@@ -33,7 +33,7 @@ from gpulint.analysis.evaluate.frames import DEEPEST, CallSite, Frame, bind, set
 from gpulint.analysis.evaluate.modes import Modes
 from gpulint.analysis.evaluate.names import Names
 from gpulint.analysis.models.table import Row, table
-from gpulint.analysis.project.file import Class, File, Function
+from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.project.program import Program
 from gpulint.analysis.syntax.flow import Definition
 from gpulint.analysis.syntax.nodes import (
