@@ -41,8 +41,9 @@ class DeviceAccumulation(Rule):
 
     It is a warning where an output has values for each token or pixel: logits of a language model, hidden states, masks, what a
     convolution gives last. Of other networks nothing shows how large it is, and features and scores of a few classes rarely come to
-    much: that is a note. Nothing is told of what is a number for each sample. Told with a doubt is what a loop reads and moves to the
-    device in advance, to be used one by one.
+    much: over all batches of a loader, and in a list that nobody reads, that is a note, elsewhere it is told with a doubt. Nothing is
+    told of what is a number for each sample. Told with a doubt as well is what a loop reads and moves to the device in advance, to be
+    used one by one.
 
     ## Why is this bad
     Under `no_grad` an output has no graph, but it is as large as the batch's logits or features, and a list of all of
@@ -179,10 +180,10 @@ def _answers(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[An
         yield refuted(Question.SIZE, "it is a number for each sample, or a few")
     if on_device.is_dense(evaluator, leaf, frame):
         yield proven(Question.SIZE, "it has values for each token, or for each pixel")
+    elif (runs and read is not None) or _over_loader(asked, owner):
+        yield minor(Question.SIZE, "how much each round adds is not shown")
     else:
-        many = (runs and read is not None) or _over_loader(asked, owner)
-        more = "" if many else ", and how many there are,"
-        yield minor(Question.SIZE, f"how much each round adds{more} is not shown")
+        yield left_open(Question.SIZE, "how much each round adds, and how many there are, is not shown")
     yield _of_device(asked, store, leaf, runs, read is not None)
     yield from _of_owner(asked, store, owner)
     yield from _of_rounds(asked, owner)

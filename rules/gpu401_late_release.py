@@ -42,7 +42,8 @@ class LateReleaseRule(Rule):
     `backward()`, or an evaluation's logits kept through the next forward; also a part of what a network gives that nobody reads, such as the
     logits beside the loss, or what goes by the name `_`.
 
-    So does it tell of scores for each position whose number the code does not say; with a doubt where it is not seen what the loss saves.
+    With a doubt it also tells of scores for each position whose number the code does not say, and where it is not seen what the
+    loss saves.
 
     ## Why is this bad
     A name keeps its tensor until it is rebound. Logits over a vocabulary or over every pixel are often the largest
@@ -238,7 +239,7 @@ def _size(asked: Asked, late: _Late, given_in: list[tuple[Any, Frame]]) -> Itera
     if not known and _scores_what_it_embeds(asked.evaluator, late.forward.network):
         yield minor(Question.SIZE, "there is a score for each of what the network has an embedding of")
     elif not known:
-        yield minor(Question.SIZE, "how many scores there are for each position is not shown")
+        yield left_open(Question.SIZE, "how many scores there are for each position is not shown")
     elif max(known) < _MANY:
         yield refuted(Question.SIZE, f"there are {max(known)} scores for each position")
     else:

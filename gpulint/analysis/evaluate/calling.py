@@ -533,7 +533,7 @@ class Calling:
         if isinstance(name, str):
             return self._evaluator.attribute(whole, name, node, frame)
         if whole.kind == "library":
-            return self._evaluator.names.member(whole, None, frame.function.file)
+            return self._evaluator.member(whole, None, frame.function.file)
         return Value("module", origins=whole.origins) if whole.kind == "module" else UNKNOWN
 
     def _unseen(self, node: ast.Call, frame: Frame, target: Value) -> Value:

@@ -68,7 +68,7 @@ class Evaluator:
         self.names = Names(self)
         self.calling = Calling(self)
         self.modes = Modes(self)
-        self.instance, self.method = self.names.instance, program.method
+        self.instance, self.member, self.method = self.names.instance, self.names.member, program.method
         self._expressions: dict[type, Any] = {
             ast.Name: self.names.name, ast.Call: self.calling.call, ast.Attribute: self._attribute, ast.Subscript: self._subscript,
             ast.BinOp: self._binary, ast.UnaryOp: self._unary, ast.Compare: self._comparison, ast.BoolOp: self._boolean, ast.IfExp: self._conditional,
@@ -530,7 +530,7 @@ class Evaluator:
             return join((*stored, base.without_const))
         index = self.index(node, frame)
         if base.kind == "library":  # `models.__dict__[name]`
-            return self.names.member(base, index, frame.function.file)
+            return self.member(base, index, frame.function.file)
         found = self.element(base, index)
         if base.kind == "dict" and base.parts and index is None:
             # under whatever key: what has a graph, any of the classes or functions, or of things that are all alike
@@ -632,7 +632,7 @@ class Evaluator:
             if entry.is_known:
                 return entry
         if kind == "library":
-            return base if name == "__dict__" else self.names.member(base, name, frame.function.file)
+            return base if name == "__dict__" else self.member(base, name, frame.function.file)
         part = kind == "unknown" and (base.graph or base.is_moved) and name in ("data", "grad")
         if kind in ("tensor", "parameter") or part:
             row = self.table.method("tensor.attributes", name)

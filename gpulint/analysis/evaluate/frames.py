@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from gpulint.analysis.domain.values import Value
 from gpulint.analysis.models.table import Table
-from gpulint.analysis.project.file import Class, Function
+from gpulint.analysis.project.file import Class, File, Function
 from gpulint.analysis.project.program import Program
 from gpulint.analysis.syntax.flow import Definition, Flow
 from gpulint.analysis.syntax.remembering import remembered as remembered
@@ -121,6 +121,9 @@ class Evaluating(Protocol):
 
     def attribute(self, base: Value, name: str, node: Any, frame: Frame) -> Value:
         """An attribute of a value."""
+
+    def member(self, module: Value, name: Any, file: File) -> Value:
+        """What a module has by a name, or by one that is not known."""
 
     def method(self, cls: Any, name: str) -> Function | None:
         """The method of an object of a class; None where it has none, or is of no class of the project."""

@@ -13,6 +13,6 @@ class Predictor:
         kept = []
         with torch.no_grad():
             for x in loader:
-                kept.append(self.model(x.to(self.device)))  # note: GPU102
+                kept.append(self.model(x.to(self.device)))  # low: GPU102
         self.model.to("cpu")
         return torch.cat(kept).cpu().numpy()

@@ -13,7 +13,7 @@ class Bank:
     def fill(self, loader):
         for x in loader:
             patches = self.net(x.to("cuda")).flatten(2).transpose(1, 2)
-            self.keys.append(patches.to(self.storage_device))  # note: GPU102
+            self.keys.append(patches.to(self.storage_device))  # low: GPU102
 
     def save(self, path):
         torch.save(torch.cat(self.keys).cpu(), path)

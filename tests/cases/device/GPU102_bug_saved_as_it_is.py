@@ -11,7 +11,7 @@ def listed(loader, path):
     outs = []
     for x in loader:
         out = net(x.cuda())
-        outs.append(out)  # note: GPU102
+        outs.append(out)  # low: GPU102
     torch.save(outs, path)
 
 
@@ -20,7 +20,7 @@ def by_number(loader, path):
     outs = {}
     for n, x in enumerate(loader):
         out = net(x.cuda())
-        outs[n] = {"embedding": out, "n": n}  # note: GPU102
+        outs[n] = {"embedding": out, "n": n}  # low: GPU102
     torch.save(outs, path)
 
 
@@ -31,7 +31,7 @@ def by_two_keys(loader, path, heads):
         outs[n] = {}
         for name, head in heads.items():
             out = net(head(x.cuda()))  # low: GPU505
-            outs[n][name] = out  # note: GPU102
+            outs[n][name] = out  # low: GPU102
     torch.save(outs, path)
 
 
@@ -40,5 +40,5 @@ def by_label(loader, path):
     outs = {}
     for x, label in loader:
         out = net(x.cuda())
-        outs.setdefault(label, []).append(out)  # note: GPU102
+        outs.setdefault(label, []).append(out)  # low: GPU102
     torch.save({"outs": outs}, path)

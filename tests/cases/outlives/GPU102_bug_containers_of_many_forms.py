@@ -137,7 +137,7 @@ class Gatherer:
     def add(self, batch, name="all"):
         with torch.no_grad():
             feature = self.model(batch.cuda())
-        self.kept[name].append(feature)  # note: GPU102
+        self.kept[name].append(feature)  # low: GPU102
         self.seen.append(feature[:, 0])  # maybe: GPU102
         if self.limit is not None and len(self.seen) > self.limit:
             self.seen = self.seen[-self.limit :]

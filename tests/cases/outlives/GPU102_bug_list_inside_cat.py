@@ -5,7 +5,7 @@ import torch
 
 @torch.no_grad()
 def logits(model: torch.nn.Module, loader):
-    return torch.cat([model(x.cuda()) for x in loader]).cpu()  # note: GPU102
+    return torch.cat([model(x.cuda()) for x in loader]).cpu()  # low: GPU102
 
 
 def features(encoder: torch.nn.Module, loader):
@@ -17,5 +17,5 @@ def features(encoder: torch.nn.Module, loader):
 
 def in_chunks(model: torch.nn.Module, samples, size):
     with torch.no_grad():
-        out = torch.vstack([model(part.cuda()) for part in samples.split(size)])  # note: GPU102
+        out = torch.vstack([model(part.cuda()) for part in samples.split(size)])  # low: GPU102
     return out.cpu()

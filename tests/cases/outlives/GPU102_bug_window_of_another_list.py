@@ -13,7 +13,7 @@ class Window:
     def fill(self, loader):
         for images, names in loader:
             kept = self.kept
-            kept.append(self.network(images.cuda()))  # note: GPU102
+            kept.append(self.network(images.cuda()))  # low: GPU102
             seen = self.names
             seen.append(names)
             if len(seen) > 8:

@@ -54,7 +54,7 @@ def tag(loader, words, tags, optimizer):
     net = Tagger(words, tags, 512).cuda()
     for tokens, wanted in loader:
         scores = net(tokens.cuda())
-        loss = criterion(scores.reshape(-1, scores.shape[-1]), wanted.cuda().reshape(-1))  # expect: GPU401
+        loss = criterion(scores.reshape(-1, scores.shape[-1]), wanted.cuda().reshape(-1))  # low: GPU401
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

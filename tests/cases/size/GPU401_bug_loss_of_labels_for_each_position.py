@@ -22,7 +22,7 @@ def tune_any(net, loader):
     opt = torch.optim.AdamW(net.parameters(), 1e-4)
     for source, target in loader:
         given = net(source.cuda(), decoder_attention_mask=target.ne(0).cuda(), labels=target.cuda())
-        cost = given[0].mean()  # expect: GPU401
+        cost = given[0].mean()  # low: GPU401
         cost.backward()
         opt.step()
         opt.zero_grad()
