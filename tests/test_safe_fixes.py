@@ -498,9 +498,6 @@ def offered(code: str, name: str) -> list[tuple[int, str | None, str]]:
         ("GPU401", "bug_lm_logits_before_backward", ["safe"]),
         ("GPU401", "bug_deleted_after_the_peak", ["unsafe", "unsafe"]),
         ("GPU403", "bug_own_way_of_loading", ["unsafe"]),
-        ("GPU407", "bug_vision_transformer_halved", ["safe", "safe"]),
-        ("GPU407", "bug_halved_for_training", ["unsafe"]),
-        ("GPU407", "bug_language_model_of_unknown_type", ["unsafe", "unsafe", None]),
         (
             "GPU505",
             "bug_made_on_the_host_in_each_step",
