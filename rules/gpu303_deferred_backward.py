@@ -11,6 +11,7 @@ from gpulint.analysis.queries.amounts import amounts_of
 from gpulint.analysis.queries.graphs.backwards import Backward, backwards, carries
 from gpulint.analysis.queries.graphs.carried import graph_calls
 from gpulint.analysis.queries.networks.forwards import forward_of
+from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.stores.stores import Store, graph_in, own_stores, owner_of
 from gpulint.analysis.syntax.flow import Flow
@@ -138,6 +139,10 @@ def _answers(asked: Asked, store: Store, name: str, loop: Any) -> Iterator[Answe
     if fed_back or _hands_on(asked, name, loop, frame):
         yield refuted(Question.BACKWARD, "each round goes on from what the one before has computed")
     yield from (left_open(Question.TENSOR, each.clause) for each in value.assumptions)
+    became = [outcome(evaluator, *each) for each in runs]
+    kept = [use for each in became for use in (*each.unseen, *each.stored) if use.name != name]
+    for use in kept[:1]:
+        yield left_open(Question.BACKWARD, f"`{use.name}` may hand what it is given to the next round")
     yield from amounts_of(evaluator, runs)
     yield from reached(evaluator, frame.function)
 

@@ -102,10 +102,10 @@ BUDGETS = {
     f"{ANALYSIS}.domain": 155,
     f"{ANALYSIS}.evaluate": 2_964,
     f"{ANALYSIS}.models": 230,
-    f"{ANALYSIS}.queries": 4_750,
-    RULES: 6_385,
+    f"{ANALYSIS}.queries": 4_754,
+    RULES: 5_991,
 }
-MOST_OF_READING = 15_984  # all of them together; 16,000 is the aim
+MOST_OF_READING = 15_594  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 
