@@ -14,7 +14,7 @@ from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.networks.forwards import Forward, forwards
 from gpulint.analysis.queries.networks.runs import runs_of
 from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.syntax.nodes import constant_index, keyword
+from gpulint.analysis.syntax.nodes import constant_index, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
@@ -39,7 +39,7 @@ class UnreadOutput(Rule):
     ## What it does
     Finds a network that gives far more than is read of it: the hidden states of all layers (`output_hidden_states=True`) or their attention
     maps (`output_attentions=True`), of which nobody reads any, or only the last hidden state; and a language model's logits of all
-    positions, of which the last is read, or none.
+    positions, of which one is read for each sequence, or none.
 
     With a doubt it also tells of logits of a network that is not known to score a vocabulary.
 
@@ -137,11 +137,14 @@ def _unread(evaluator: Evaluator, forward: Forward) -> Iterator[tuple[Any, str]]
 
 
 def _is_last(evaluator: Evaluator, use: Use, axis: int) -> bool:
-    """Whether of a part nothing is read but the last along an axis."""
+    """Whether of a part nothing is read but the last along an axis, or one place of each row: `logits[torch.arange(rows), lengths]`."""
     uses = consumers(evaluator, use.node, use.frame, "object")
     read = (getattr(one.node, "slice", None) for one in uses if one.role not in _IDLE)
-    axes = [getattr(one, "elts", [one])[axis:] for one in read]
-    return all(one and constant_index(one[0]) == -1 for one in axes)
+    for axes in (getattr(one, "elts", [one]) for one in read):
+        by_row = any(last_name(getattr(each, "func", each)) == "arange" for each in axes[:1])
+        if not axes[axis:] or not (by_row or constant_index(axes[axis]) == -1):
+            return False
+    return True
 
 
 def _answers(asked: Asked, forward: Forward, part: str) -> Iterator[Answer]:
@@ -164,7 +167,7 @@ def _report(asked: Asked, forward: Forward, at: Any, part: str) -> Report:
     what = "scores of all positions" if part == "logits" else f"{part.replace('_', ' ')} of all layers"
     return Report(
         at,
-        f"`{asked.called(forward.call)}` gives the {what}, of which nobody reads more than the last",
+        f"`{asked.called(forward.call)}` gives the {what}, of which nobody reads more than {'one' if part == 'logits' else 'the last'}",
         "no use of its output goes to the rest",
         _OF_WORDS if part == "logits" else _OF_LAYERS,
     )

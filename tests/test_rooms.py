@@ -103,9 +103,9 @@ BUDGETS = {
     f"{ANALYSIS}.evaluate": 2_964,
     f"{ANALYSIS}.models": 230,
     f"{ANALYSIS}.queries": 4_754,
-    RULES: 5_991,
+    RULES: 5_994,
 }
-MOST_OF_READING = 15_594  # all of them together; 16,000 is the aim
+MOST_OF_READING = 15_597  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 
