@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
+from gpulint.rules._held.mended import by_methods
+
 from gpulint.analysis.asked import Asked
 from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.evaluate.frames import Frame
@@ -20,7 +22,7 @@ from gpulint.analysis.syntax.nodes import argument, key_of, last_name
 from gpulint.answers import Answer, Question, doubts_of, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Claimed, Cost, Report, Rule
+from gpulint.rule import Claimed, Cost, Repair, Report, Rule
 
 _COSTS: Final = {
     True: Cost("every activation behind it, for each new key", "34 MiB for an 8-layer MLP; H200, torch 2.11"),
@@ -28,6 +30,7 @@ _COSTS: Final = {
         "its own bytes on the device, for each new key", "2 MiB for 512 × 1,024 floats; H200, torch 2.11"
     ),
 }
+_COMPUTING: Final = frozenset({"computed", "fed", "called", "backward", "given"})
 
 
 class CachedTensor(Rule):
@@ -85,7 +88,8 @@ class CachedTensor(Rule):
     Or bound the cache: `@lru_cache(maxsize=64)`.
 
     ## Fix safety
-    There is no fix: whether what is taken out of the cache may be on the host, or what a good bound is, the code does not tell.
+    Moving what a dict keeps to the host, detached where it has a graph, is unsafe: what is taken out of it is then on
+    another device. Where that is computed with, it is only detached. Nothing is offered for decorators: what a good bound is, the code does not tell.
     """
 
     code = "GPU106"
@@ -104,7 +108,12 @@ class CachedTensor(Rule):
                 modes = _modes(asked, node, frame)
                 if modes is not None and not asked.evaluator.is_dead(node, frame):
                     answers = until_refuted(_answers(asked, node, frame, modes))
-                    yield Claimed(at, name, answers, partial(_report, at, name, bool(modes), answers))
+                    severity = Severity.ERROR if modes and not doubts_of(answers) else Severity.WARNING
+                    mended = partial(_repair, asked, name, node, frame, bool(modes))
+                    repair = mended if isinstance(at, ast.stmt) else None
+                    yield Claimed(
+                        at, name, answers, partial(_report, at, name, bool(modes), severity, repair)
+                    )
 
 
 def _memoised(asked: Asked, function: Function) -> Iterator[tuple[Any, str, Any]]:
@@ -179,12 +188,23 @@ def _answers(asked: Asked, node: Any, frame: Frame, modes: set[Any]) -> Iterator
     yield from reached(evaluator, frame.function)
 
 
-def _report(at: Any, name: str, graph: bool, answers: tuple[Answer, ...]) -> Report:
+def _report(at: Any, name: str, graph: bool, severity: Severity, repair: Any) -> Report:
     how = "together with its autograd graph" if graph else "on the device"
     return Report(
         at,
         f"the cache `{name}` keeps a network's output for every new key, {how}",
         "it has no bound, and nothing empties it",
         _COSTS[graph],
-        Severity.ERROR if graph and not doubts_of(answers) else Severity.WARNING,
+        severity,
+        repair,
     )
+
+
+def _repair(asked: Asked, name: str, node: Any, frame: Frame, graph: bool) -> Repair | None:
+    uses = consumers(asked.evaluator, node, frame, "storage")
+    stays = any(one.role in _COMPUTING for one in uses)
+    methods = (*(("detach",) if graph else ()), *(() if stays else ("cpu",)))
+    where = "has no graph then, and somebody may train on it" if stays else "is then on the CPU"
+    title = "keep it without its graph: `.detach()`" if stays else "keep it on the host"
+    why = f"what is taken out of `{name}` {where}"
+    return by_methods(asked, (node,), methods, title, why) if methods else None

@@ -16,12 +16,37 @@ from gpulint.rule import RuleSet
 
 DOUBTING = RuleSet(all_rules(), confidence=Confidence.LOW)
 
+CACHED = """
+import torch
+from torchvision.models import resnet18
+
+net = resnet18().cuda().eval()
+FEATURES = {{}}
+
+@torch.no_grad()
+def features(name, image):
+    if name not in FEATURES:
+        FEATURES[name] = net(image.cuda())
+    return FEATURES[name]
+
+def use(head, name, image):
+    found = features(name, image)
+    return {use}
+"""
+
 
 def fixed(text: str, *codes: str) -> str:
     """The text after all fixes, of some rules or of all."""
     rules = tuple(rule for rule in DOUBTING.rules if not codes or rule.code in codes)
     some = RuleSet(rules, confidence=Confidence.LOW)
     return fix_text(text, lambda source: lint_text(source, "train.py", some), True).text
+
+
+@pytest.mark.parametrize(
+    ("use", "offered"), [("found.cpu().numpy()", True), ("head.weight.cuda() @ found.T", False)]
+)
+def test_what_a_cache_gives_to_be_computed_with_stays_on_the_device(use: str, offered: bool) -> None:
+    assert ("image.cuda()).cpu()" in fixed(CACHED.format(use=use), "GPU106")) == offered
 
 
 def test_every_volatile_input_of_a_block_is_cured_at_once() -> None:
