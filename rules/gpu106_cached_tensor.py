@@ -111,9 +111,8 @@ class CachedTensor(Rule):
                     severity = Severity.ERROR if modes and not doubts_of(answers) else Severity.WARNING
                     mended = partial(_repair, asked, name, node, frame, bool(modes))
                     repair = mended if isinstance(at, ast.stmt) else None
-                    yield Claimed(
-                        at, name, answers, partial(_report, at, name, bool(modes), severity, repair)
-                    )
+                    report = partial(_report, at, name, bool(modes), severity, repair)
+                    yield Claimed(at, name, answers, report)
 
 
 def _memoised(asked: Asked, function: Function) -> Iterator[tuple[Any, str, Any]]:
@@ -204,7 +203,8 @@ def _repair(asked: Asked, name: str, node: Any, frame: Frame, graph: bool) -> Re
     uses = consumers(asked.evaluator, node, frame, "storage")
     stays = any(one.role in _COMPUTING for one in uses)
     methods = (*(("detach",) if graph else ()), *(() if stays else ("cpu",)))
+    if not methods or asked.evaluator.value_of(node, frame).kind != "tensor":
+        return None
     where = "has no graph then, and somebody may train on it" if stays else "is then on the CPU"
     title = "keep it without its graph: `.detach()`" if stays else "keep it on the host"
-    why = f"what is taken out of `{name}` {where}"
-    return by_methods(asked, (node,), methods, title, why) if methods else None
+    return by_methods(asked, (node,), methods, title, f"what is taken out of `{name}` {where}")

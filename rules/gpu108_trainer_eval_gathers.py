@@ -7,13 +7,14 @@ from functools import partial
 from typing import Any, Final
 
 from gpulint.analysis.asked import Asked
+from gpulint.analysis.domain.values import in_text_order
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import argument, called_on, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, refuted, until_refuted
 from gpulint.claims import Claim
-from gpulint.rule import Claimed, Cost, Report, Rule
+from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
 
 # Arguments by which an evaluation does not pile up on the device, or gathers little.
 _SPARES: Final = ("batch_eval_metrics", "eval_accumulation_steps", "prediction_loss_only", "predict_with_generate", "preprocess_logits_for_metrics")  # fmt: skip
@@ -88,8 +89,8 @@ class TrainerEvalGathers(Rule):
     Better where the metrics allow it: `preprocess_logits_for_metrics=lambda logits, labels: logits.argmax(-1)`.
 
     ## Fix safety
-    There is no fix: which of the two remedies fits, the metrics say. What the GPU no longer holds after `eval_accumulation_steps`, the
-    host must, and each batch waits for its copy.
+    Unsafe: what the GPU no longer holds, the host must, and each batch waits for its copy. The metrics are the same.
+    Offered where the arguments are made in the same file.
     """
 
     code = "GPU108"
@@ -106,7 +107,7 @@ class TrainerEvalGathers(Rule):
                 computed = metrics is not None and asked.evaluator.value_of(metrics, frame).kind != "none"
                 if computed and _gives(asked, call, frame, "trainer"):
                     answers = until_refuted(_answers(asked, call, frame))
-                    yield Claimed(call, last_name(call.func), answers, partial(_report, call))
+                    yield Claimed(call, last_name(call.func), answers, partial(_report, asked, call, frame))
 
 
 def _lineages(asked: Asked, call: ast.Call, frame: Frame) -> list[Any]:
@@ -122,14 +123,19 @@ def _gives(asked: Asked, call: ast.Call, frame: Frame, what: str) -> bool:
     return any(row is not None and row.gives == what for row in rows)
 
 
+def _settings(asked: Asked, call: ast.Call, frame: Frame) -> list[tuple[ast.Call, Frame]]:
+    """The calls that make the settings of a trainer, in order."""
+    given = argument(call, 1, "args")
+    made = asked.evaluator.value_of(given, frame).calls if given is not None else ()
+    return [(one, where) for one, where in in_text_order(made) if _gives(asked, one, where, "settings")]
+
+
 def _answers(asked: Asked, call: ast.Call, frame: Frame) -> Iterator[Answer]:
     for name in _SPARES:
         if name in asked.file.words:
             yield refuted(Question.OUTLIVES, f"the file knows of `{name}`")
-    given = argument(call, 1, "args")
-    made = asked.evaluator.value_of(given, frame).calls if given is not None else []
-    settings = [one for one, where in made if _gives(asked, one, where, "settings")]
-    if not settings or any(one.arg is None for each in (call, *settings) for one in each.keywords):
+    settings = [one.keywords for one, _ in _settings(asked, call, frame)]
+    if not settings or any(one.arg is None for each in (call.keywords, *settings) for one in each):
         yield left_open(Question.OUTLIVES, "arguments that are not seen may set `eval_accumulation_steps`")
     network = argument(call, 0, "model")
     made = asked.evaluator.value_of(network, frame).calls if network is not None else []
@@ -144,7 +150,7 @@ def _answers(asked: Asked, call: ast.Call, frame: Frame) -> Iterator[Answer]:
     yield from reached(asked.evaluator, frame.function)
 
 
-def _report(call: ast.Call) -> Report:
+def _report(asked: Asked, call: ast.Call, frame: Frame) -> Report:
     return Report(
         call,
         f"`{last_name(call.func)}` keeps the network's outputs of all evaluation batches on the GPU until `compute_metrics` gets them",
@@ -154,4 +160,15 @@ def _report(call: ast.Call) -> Report:
             "every output of the evaluation, twice while a batch is joined to them",
             "15.8 GiB at the peak after 16 batches of 500 MiB, 681 MiB with `preprocess_logits_for_metrics`, for a 4-layer language model; H200, torch 2.11",
         ),
+        repair=partial(_repair, asked, call, frame),
     )
+
+
+def _repair(asked: Asked, call: ast.Call, frame: Frame) -> Repair | None:
+    """`eval_accumulation_steps` for arguments that are made in this file: the metrics are computed of the same arrays."""
+    from gpulint.fix.nodes import with_argument
+
+    made = [asked.node(one) for one, where in _settings(asked, call, frame) if asked.is_here(where)]
+    changes = tuple(Replace(one, with_argument(one, "eval_accumulation_steps", "1")) for one in made[:1])
+    why = "what the GPU no longer holds the host must, and each batch waits for its copy"
+    return Repair("unsafe", "move each batch's outputs to the host", changes, why) if changes else None

@@ -18,7 +18,7 @@ from gpulint.analysis.syntax.flow import Flow
 from gpulint.analysis.syntax.nodes import key_of, last_name
 from gpulint.answers import Answer, Question, left_open, refuted, until_refuted
 from gpulint.claims import Claim
-from gpulint.rule import Claimed, Cost, RelatedNode, Report, Rule
+from gpulint.rule import Claimed, Cost, Insert, RelatedNode, Remove, Repair, Replace, Report, Rule
 
 _COST: Final = Cost(
     "the activations of all batches at once, instead of one's",
@@ -83,8 +83,9 @@ class DeferredBackwardRule(Rule):
     ```
 
     ## Fix safety
-    There is no fix: with a backward in each round gradients are there even where code between the loop and the backward would have
-    stopped it.
+    The fix moves the backward into the loop. It is unsafe, because gradients are then the sum over batches even where
+    code between the loop and the backward would have stopped it, and it is only offered where the sum has no other
+    use and no `zero_grad()` stands between the loop and its backward.
     """
 
     code = "GPU303"
@@ -98,7 +99,7 @@ class DeferredBackwardRule(Rule):
             for backward in backwards(asked.evaluator, function):
                 for store, name, loop in _deferred(asked, backward):
                     answers = until_refuted(_answers(asked, store, name, loop))
-                    report = partial(_report, asked, store, name, backward.call)
+                    report = partial(_report, asked, store, name, loop, backward)
                     yield Claimed(store.at, name, answers, report)
 
 
@@ -159,11 +160,38 @@ def _hands_on(asked: Asked, name: str, loop: Any, frame: Frame) -> bool:
     return False
 
 
-def _report(asked: Asked, store: Store, name: str, call: ast.Call) -> Report:
+def _report(asked: Asked, store: Store, name: str, loop: Any, backward: Backward) -> Report:
     return Report(
         store.at,
         f"`{name}` sums `{asked.source(store.value)}` over several batches for one backward: all their activations are alive at once",
         "gradients accumulate by themselves: a backward for each batch gives the same sum",
         _COST,
-        related=(RelatedNode("the one backward", call),),
+        repair=partial(_repair, asked, store, name, loop, backward),
+        related=(RelatedNode("the one backward", backward.call),),
     )
+
+
+def _repair(asked: Asked, store: Store, name: str, loop: Any, backward: Backward) -> Repair | None:
+    """`total.backward()` after the loop becomes `loss.backward()` in it, scaled alike; None where more is at stake."""
+    import libcst as cst
+
+    added, call, flow = store.at, backward.call, store.frame.flow
+    if not isinstance(added, ast.AugAssign) or not isinstance(added.op, ast.Add):
+        return None
+    losses = [each for each in ast.walk(added.value) if isinstance(each, ast.Name)]
+    uses = [each for each in flow.uses.get(name, ()) if flow.statement_of(each) is not added]
+    alone = isinstance(flow.parents.get(call), ast.Expr) and not (call.args or call.keywords)
+    until = range(flow.order.get(loop, 0), flow.order[flow.statement_of(call)])
+    cleared = any(flow.order[flow.statement_of(each)] in until for each in flow.calls.get("zero_grad", ()))
+    ends = loop in flow.loops(added) and loop not in flow.loops(call)
+    if cleared or not (ends and alone and len(losses) == len(uses) == 1 and uses[0] is backward.through):
+        return None
+    scaled = asked.tree.code_for_node(asked.node(added.value))
+    scaled = f"({scaled})" if isinstance(added.value, ast.BinOp) else scaled
+    changes = (
+        Insert(asked.line(added), cst.parse_statement(f"{scaled}.backward()"), after=False),
+        Replace(asked.node(losses[0]), cst.parse_expression(f"{losses[0].id}.detach()")),
+        Remove(asked.node(flow.parents[call])),
+    )
+    why = "gradients are then there even where code between the loop and the backward would have stopped it"
+    return Repair("unsafe", "backward for each batch, in the loop", changes, why)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, Final
@@ -18,7 +19,7 @@ from gpulint.analysis.syntax.nodes import constant_index, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Claimed, Cost, Report, Rule
+from gpulint.rule import Claimed, Cost, Remove, Repair, Report, Rule
 
 _ASKED: Final = {"output_hidden_states": "hidden_states", "output_attentions": "attentions"}
 # What asks for fewer positions, or brings what has been worked out of the earlier ones.
@@ -95,8 +96,8 @@ class UnreadOutput(Rule):
     head, and read `last_hidden_state`.
 
     ## Fix safety
-    There is no fix: take out `output_hidden_states=True` where nobody reads them. Without `output_attentions=True` another kernel for
-    attention may round otherwise.
+    The fix takes out `output_hidden_states=True` where nobody reads them: safe. `output_attentions=True`: unsafe, as another kernel for
+    attention may round otherwise. Logits have none, nor hidden states of which the last is read.
     """
 
     code = "GPU409"
@@ -109,13 +110,15 @@ class UnreadOutput(Rule):
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         for function in (one for one in asked.file.parts if one.words & {*_ASKED, "logits"}):
             for forward in forwards(asked.evaluator, function):
-                for at, part in _unread(asked.evaluator, forward):
+                for at, part, is_read in _unread(asked.evaluator, forward):
                     answers = until_refuted(_answers(asked, forward, part))
-                    yield Claimed(at, part, answers, partial(_report, asked, forward, at, part))
+                    report = partial(_report, asked, forward, at, part, is_read)
+                    yield Claimed(at, part, answers, report)
 
 
-def _unread(evaluator: Evaluator, forward: Forward) -> Iterator[tuple[Any, str]]:
-    """The parts that a forward gives and of which nobody reads more than the last, each with the place that asks for it."""
+def _unread(evaluator: Evaluator, forward: Forward) -> Iterator[tuple[Any, str, bool]]:
+    """The parts that a forward gives and of which nobody reads more than the last, each with the place that asks for it, and with
+    whether that one is read."""
     found = consumers(evaluator, forward.call, forward.frame, "object")
     uses = [one for one in found if one.role not in _IDLE]
     items = (constant_index(one.node.slice) for one in uses if one.name == "item")
@@ -127,13 +130,13 @@ def _unread(evaluator: Evaluator, forward: Forward) -> Iterator[tuple[Any, str]]
         read = [one for one in uses if one.name.endswith(part)]
         unread = all(part == "hidden_states" and _is_last(evaluator, one, 0) for one in read)
         if unread and getattr(given.get(word), "value", None) is True:
-            yield given[word], part
+            yield given[word], part, bool(read)
     names = {one.name for one in uses}
     outputs = evaluator.table.knows("module.outputs").keys()
     none_read = bool(names) and names <= outputs and scores_words(evaluator, forward)
     if (names == {"logits"} or none_read) and given.keys().isdisjoint(_FEWER):
         if all(_is_last(evaluator, one, 1) for one in uses if one.name == "logits"):
-            yield forward.call, "logits"
+            yield forward.call, "logits", "logits" in names
 
 
 def _is_last(evaluator: Evaluator, use: Use, axis: int) -> bool:
@@ -163,11 +166,20 @@ def _answers(asked: Asked, forward: Forward, part: str) -> Iterator[Answer]:
     yield from reached(evaluator, frame.function)
 
 
-def _report(asked: Asked, forward: Forward, at: Any, part: str) -> Report:
+def _report(asked: Asked, forward: Forward, at: Any, part: str, is_read: bool) -> Report:
     what = "scores of all positions" if part == "logits" else f"{part.replace('_', ' ')} of all layers"
     return Report(
         at,
         f"`{asked.called(forward.call)}` gives the {what}, of which nobody reads more than {'one' if part == 'logits' else 'the last'}",
         "no use of its output goes to the rest",
         _OF_WORDS if part == "logits" else _OF_LAYERS,
+        repair=None if is_read or part == "logits" else partial(_repair, asked, forward.call, at),
     )
+
+
+def _repair(asked: Asked, call: ast.Call, asks: Any) -> Repair:
+    whole: Any = asked.node(call)
+    argument = next(one for one in whole.args if one.value is asked.node(asks))
+    name = argument.keyword.value
+    why = "another kernel for attention may round otherwise" if name == "output_attentions" else ""
+    return Repair.unless(why, f"remove `{name}=True`", (Remove(argument),))
