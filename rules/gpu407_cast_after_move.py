@@ -2,25 +2,23 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 from gpulint.analysis.asked import Asked
-from gpulint.analysis.domain.values import Device
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class
-from gpulint.analysis.queries.effects import effects_before, place_of
 from gpulint.analysis.queries.loads import weights_matter
-from gpulint.analysis.queries.networks.placed import placed
+from gpulint.analysis.queries.networks.placed import Placed, placed
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.steps import trains_in
 from gpulint.analysis.syntax.nodes import arguments, called_on, key_of, keyword
-from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted, until_refuted
+from gpulint.answers import Answer, Question, Verdict, left_open, refuted, until_refuted
 from gpulint.claims import Claim
-from gpulint.rule import Claimed, Cost, RelatedNode, Remove, Repair, Replace, Report, Rule
+from gpulint.rule import Change, Claimed, Cost, RelatedNode, Remove, Repair, Replace, Report, Rule
 
-_CHANGES: Final = frozenset({"moves", "narrows"})
+_KEEPS: Final = frozenset({"eval", "train", "requires_grad_"})
+_OWN: Final = ("to", "cuda", "half", "bfloat16", "_apply")  # methods of a class that may do more
 
 
 class CastAfterMove(Rule):
@@ -30,8 +28,8 @@ class CastAfterMove(Rule):
     `net.to(device).to(torch.bfloat16)`, also in two statements with nothing between them that computes with the network.
 
     It is told without a doubt where the network is seen to be large and to be made in float32. With a doubt it also tells of
-    networks of unknown size, of those that transformers loads without a `dtype`, of casts under a condition, and of
-    programs that train: what those take later may be more.
+    networks of unknown size, of those that are loaded without a `dtype`, of casts under a condition, and of programs that train: what
+    those take later may be more.
 
     ## Why is this bad
     All wide weights are on the GPU before the first is cast, so the program needs more than twice the memory that the network
@@ -69,8 +67,8 @@ class CastAfterMove(Rule):
     ```
 
     ## Fix safety
-    Safe where the two calls follow on each other and the network's class has no `to`, `cuda` or `half` of its own: the host
-    rounds as the GPU does, bit for bit. Unsafe where the class is not seen, and where something stands between the two.
+    The fix casts before it moves. Safe where the network's class is seen to have no `to`, `cuda` or `half` of its own: the host rounds
+    as the GPU does, bit for bit. Unsafe where the class is not seen, or has one.
     Nothing is offered where the cast stands under a condition.
     """
 
@@ -82,51 +80,13 @@ class CastAfterMove(Rule):
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         for function in asked.file.parts:
-            for cast in function.flow.every_call:
-                late = _late(asked, cast, asked.root(function))
-                if late is not None:
-                    answers = until_refuted(_answers(asked, late))
-                    yield Claimed(cast, late.name, answers, partial(_report, asked, late))
-
-
-@dataclass(frozen=True, slots=True)
-class _Late:
-    """A cast of a network behind its move to a device; `between` are the methods that are called of it meanwhile."""
-
-    cast: Any
-    move: Any
-    frame: Frame
-    name: str
-    device: Device
-    between: tuple[str, ...]
-
-    @property
-    def is_conditional(self) -> bool:
-        around = self.frame.flow.around
-        return list(around(self.cast)) != list(around(self.move))
-
-
-def _late(asked: Asked, cast: Any, frame: Frame) -> _Late | None:
-    evaluator, flow = asked.evaluator, frame.flow
-    if not _narrows(asked, cast, frame) or evaluator.is_dead(cast, frame):
-        return None
-    base = cast.func.value
-    last = next(effects_before(evaluator, place_of(evaluator, base, frame), _CHANGES), None)
-    where = placed(evaluator, base, frame)
-    if last is None or where.at is not last.node or len(arguments(last.node)) > 1:
-        return None
-    move = last.node
-    first, end = flow.order[flow.statement_of(move)], flow.order[flow.statement_of(cast)]
-    meanwhile = (one for one in flow.every_call if first < flow.order.get(flow.statement_of(one), 0) < end)
-    own = (one for one in meanwhile if any(key_of(part) == key_of(base) for part in ast.walk(one)))
-    between = tuple(getattr(one.func, "attr", "") for one in own)
-    rows = evaluator.table.knows("module")
-    plain = all(one in rows and rows[one].gives in ("receiver", "none") for one in between)
-    bound = flow.statement_of(cast)
-    target = key_of(bound.targets[0]) if isinstance(bound, ast.Assign) else None
-    name = key_of(base) or key_of(move.func.value) or target
-    always = set(flow.around(move)) <= set(flow.around(cast))
-    return _Late(cast, move, frame, name, where.device, between) if name and plain and always else None
+            frame = asked.root(function)
+            casts: list[Any] = [one for one in function.flow.every_call if _narrows(asked, one, frame)]
+            for cast in casts:
+                where = placed(asked.evaluator, cast.func.value, frame)
+                if name := _name(cast, where.at, frame):
+                    answers = until_refuted(_answers(asked, cast, where, frame))
+                    yield Claimed(cast, name, answers, partial(_report, asked, cast, where.at, name, frame))
 
 
 def _narrows(asked: Asked, call: Any, frame: Frame) -> bool:
@@ -134,78 +94,82 @@ def _narrows(asked: Asked, call: Any, frame: Frame) -> bool:
     table = asked.evaluator.table
     row = table.own("module", call.func.attr) if called_on(call) is not None else None
     given = arguments(call)
-    if row is None or row.does not in _CHANGES or len(given) > 1:
+    if row is None or len(given) > 1:
         return False
     named = str(asked.evaluator.value_of(given[0], frame).ref).partition("torch.")[2] if given else ""
     narrow = table.own("narrow-types", named) is not None if given else row.does == "narrows"
     return narrow and asked.evaluator.value_of(call.func.value, frame).kind == "module"
 
 
-def _answers(asked: Asked, late: _Late) -> Iterator[Answer]:
-    evaluator, cast, frame = asked.evaluator, late.cast, late.frame
-    network = evaluator.value_of(cast.func.value, frame)
-    if late.device == "host":
-        yield refuted(Question.DEVICE, "it is moved to the host", late.move)
-    elif late.device == "cuda":
-        yield proven(Question.DEVICE, "it is moved to a GPU", late.move)
-    else:
-        yield left_open(Question.DEVICE, "whether it is moved to a GPU is not shown", late.move)
-    for made, where in network.calls:
-        yield from _was_wide(asked, made, where)
+def _name(cast: Any, move: Any, frame: Frame) -> str:
+    """What a network goes by that is moved whenever it is cast, and that nothing computes with in between; empty where it is not so."""
+    flow, base = frame.flow, cast.func.value
+    first, end = flow.statement_of(move), flow.statement_of(cast)
+    if called_on(move) is None or len(arguments(move)) > 1 or first not in flow.order:
+        return ""
+    between = range(flow.order[first] + 1, flow.order[end])
+    uses = flow.uses.get(key_of(base) or "", ())
+    inside = [flow.parents.get(one) for one in uses if flow.order[flow.statement_of(one)] in between]
+    target: Any = getattr(end, "targets", [base])[0]
+    name = key_of(base) or key_of(move.func.value) or key_of(target) or ""
+    kept = all(getattr(one, "attr", "") in _KEEPS for one in inside)
+    return name if kept and flow.blocks[first] in flow.around(end) else ""
+
+
+def _answers(asked: Asked, cast: Any, where: Placed, frame: Frame) -> Iterator[Answer]:
+    evaluator, network = asked.evaluator, asked.evaluator.value_of(cast.func.value, frame)
+    if where.device != "cuda":
+        verdict = refuted if where.device == "host" else left_open
+        yield verdict(Question.DEVICE, "nothing shows that it is moved to a GPU")
+    for made, maker in network.calls:
+        full = str(evaluator.value_of(made.func, maker).ref)
+        if any(keyword(made, one) is not None for one in evaluator.table.knows("weight-types")):
+            yield refuted(Question.SIZE, "its loader is told the type of the weights", made)
+        elif full.startswith("transformers.") or full.endswith((".load", "from_pretrained")):
+            yield left_open(Question.SIZE, "of which type the loaded network is, the code does not say", made)
     yield weights_matter(evaluator, network, "the network", Verdict.REFUTED)
     if trains_in(asked.steps, evaluator, asked.file):
-        why = "what the training takes later may be more than the network takes here"
-        yield left_open(Question.TRAINED, why)
-    if late.is_conditional:
+        yield left_open(Question.TRAINED, "what the training takes later may be more")
+    if _is_conditional(cast, where.at, frame):
         yield left_open(Question.REACHED, "the cast stands under a condition", frame.flow.statement_of(cast))
     yield from reached(evaluator, frame.function)
 
 
-def _was_wide(asked: Asked, made: ast.Call, frame: Frame) -> Iterator[Answer]:
-    """Whether the weights are float32 when they are moved, by what makes the network."""
-    full = str(asked.evaluator.value_of(made.func, frame).ref)
-    if any(keyword(made, one) is not None for one in asked.evaluator.table.knows("weight-types")):
-        yield refuted(Question.SIZE, "its loader is told the type of the weights", made)
-    elif any(one.arg is None for one in made.keywords) and full.endswith("from_pretrained"):
-        yield left_open(Question.SIZE, "what else the loader is given may be a type", made)
-    elif full.startswith("transformers."):
-        yield left_open(Question.SIZE, "transformers from version 5 on loads the type that was saved", made)
-    elif full.endswith(".load"):
-        yield left_open(Question.SIZE, "of which type the loaded network is, the file says", made)
-    else:
-        yield proven(Question.SIZE, "what makes it is told of no narrower type")
+def _is_conditional(cast: Any, move: Any, frame: Frame) -> bool:
+    return list(frame.flow.around(cast)) != list(frame.flow.around(move))
 
 
-def _report(asked: Asked, late: _Late) -> Report:
-    statement_of = late.frame.flow.statement_of
-    chain = statement_of(late.cast) is statement_of(late.move)
+def _report(asked: Asked, cast: Any, move: Any, name: str, frame: Frame) -> Report:
     return Report(
-        late.cast,
-        f"`{late.name}` is cast where it has been moved to: the GPU has all its wide weights first",
+        cast,
+        f"`{name}` is cast where it has been moved to: the GPU has all its wide weights first",
         "cast on the host, or by the call that moves, `.to(device, dtype)`, each tensor arrives in its narrow type",
         Cost(
             "all weights in their wide type on the GPU, beside the first of the narrow ones",
             "205 MiB at the peak, 88 MiB cast first, for a network of 173 MiB in float32; H200, torch 2.11",
         ),
-        related=() if chain else (RelatedNode("it is moved here", late.move),),
-        repair=lambda: _repair(asked, late, chain),
+        related=(RelatedNode("it is moved here", move),),
+        repair=partial(_repair, asked, cast, move, frame),
     )
 
 
-def _repair(asked: Asked, late: _Late, chain: bool) -> Repair | None:
+def _repair(asked: Asked, cast: Any, move: Any, frame: Frame) -> Repair | None:
     """The cast in front of the move."""
-    statement = late.frame.flow.statement_of(late.cast)
+    statement = frame.flow.statement_of(cast)
     targets = [key_of(one) for one in getattr(statement, "targets", ())]
-    alone = isinstance(statement, (ast.Expr, ast.Assign)) and statement.value is late.cast
-    if late.is_conditional or not (chain or (alone and targets in ([], [key_of(late.cast.func.value)]))):
+    alone = isinstance(statement, (ast.Expr, ast.Assign)) and statement.value is cast
+    chain = move in ast.walk(cast)
+    if _is_conditional(cast, move, frame):
         return None
-    cast: Any = asked.node(late.cast)
-    moved: Any = asked.node(late.move)
-    first = _on(moved, _on(cast, moved.func.value))
-    changes = (Replace(moved, first), Remove(asked.node(statement)))
+    if not chain and not (alone and targets in ([], [key_of(cast.func.value)])):
+        return None
+    late: Any = asked.node(cast)
+    moved: Any = asked.node(move)
+    first = _on(moved, _on(late, moved.func.value))
+    changes: tuple[Change, ...] = (Replace(moved, first), Remove(asked.node(statement)))
     if chain:
-        changes = (Replace(cast, cast.func.value.deep_replace(moved, first)),)  # type: ignore[assignment]
-    return Repair.unless(_why_unsafe(asked, late), "cast it before it is moved", changes)
+        changes = (Replace(late, late.func.value.deep_replace(moved, first)),)
+    return Repair.unless(_why_unsafe(asked, cast, frame), "cast it before it is moved", changes)
 
 
 def _on(call: Any, base: Any) -> Any:
@@ -213,16 +177,10 @@ def _on(call: Any, base: Any) -> Any:
     return call.with_changes(func=call.func.with_changes(value=base))
 
 
-def _why_unsafe(asked: Asked, late: _Late) -> str:
-    if set(late.between) - {"eval", "train", "requires_grad_"}:
-        return "what is done to the network between the two is done to narrow weights then"
-    network = asked.evaluator.value_of(late.cast.func.value, late.frame)
+def _why_unsafe(asked: Asked, cast: Any, frame: Frame) -> str:
+    network = asked.evaluator.value_of(cast.func.value, frame)
     if isinstance(network.ref, Class):
-        own = next((one for one in _METHODS if asked.evaluator.method(network.ref, one)), None)
+        own = next((one for one in _OWN if asked.evaluator.method(network.ref, one)), None)
         return f"`{network.ref.name}` has a `{own}` of its own" if own is not None else ""
-    if asked.evaluator.calling.made_by(network) is not None:
-        return ""
-    return "a `to` or `half` of the network's own class may do more"
-
-
-_METHODS: Final = ("to", "cuda", "half", "bfloat16", "_apply")
+    known = asked.evaluator.calling.made_by(network) is not None
+    return "" if known else "a `to` or `half` of the network's own class may do more"

@@ -32,7 +32,7 @@ if options.loud:
 else:
     trainer_class = Seq2SeqTrainer
 network_class = T5ForConditionalGeneration
-settings = Seq2SeqTrainingArguments("out", eval_strategy="epoch", predict_with_generate=False)
+settings = Seq2SeqTrainingArguments("out", eval_strategy="epoch")
 
 
 def run(train_data, valid_data, count):
