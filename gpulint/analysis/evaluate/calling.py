@@ -297,9 +297,8 @@ class Calling:
             if isinstance(spelled, ast.Constant):
                 frame = self._evaluator.root(function)
                 given = self._evaluator.value_of(default, frame) if default is not None else UNKNOWN
-                where: Device = (
-                    given.place if given.kind in ("text", "device") else "?"
-                )  # no number, as of a batch
+                names = given.kind in ("text", "device")  # a number may be of anything
+                where: Device = given.place if names else "?"
                 found.setdefault(str(spelled.value).lstrip("-").replace("-", "_"), where)
         return found
 

@@ -149,17 +149,12 @@ class Names:
     def member(self, module: Value, name: Any, file: File) -> Value:
         """What a module has by a name, or by one that is not known: then any of its functions or classes, as far as they are alike."""
         program = self._evaluator.program
-        if isinstance(name, str):
-            of_file = isinstance(module.ref, File)
-            return self.named(
-                program.member(module.ref, [name])
-                if of_file
-                else program.imported(file, f"{module.ref}.{name}")
-            )
         if not isinstance(module.ref, File):
-            whatever = f"{module.ref}.?"
-            is_known = self._evaluator.table.function(whatever) is not None
-            return Value("library", ref=whatever) if is_known else UNKNOWN
+            full = f"{module.ref}.{name if isinstance(name, str) else '?'}"
+            is_known = isinstance(name, str) or self._evaluator.table.function(full) is not None
+            return self.named(program.imported(file, full)) if is_known else UNKNOWN
+        if isinstance(name, str):
+            return self.named(program.member(module.ref, [name]))
         first, *more = [self.named(one) for one in program.members(module.ref)[:MOST_MEMBERS]] or [UNKNOWN]
         return first.but(others=tuple(one.ref for one in more))
 
