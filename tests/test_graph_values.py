@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 from asked_engine import call_of, engine, rates_of
 
@@ -75,6 +77,48 @@ def test_what_a_backward_goes_through_has_a_graph_whoever_made_it() -> None:
 
 def test_what_is_called_is_no_tensor_though_a_backward_goes_through_what_it_gives() -> None:
     assert seen(within("other = made()\nother(x).sum().backward()\nsee(other)")).kind != "tensor"
+
+
+def test_a_parameter_that_is_declared_is_what_callers_give() -> None:
+    made = "def make(n):\n    return torch.optim.Adam(n.parameters())\n"
+    step = "def step(optimizer: torch.optim.Adam):\n    see(optimizer)\n"
+    given = seen(made + step + "step(make(net))\n")
+    assert [ast.unparse(node) for node, _ in given.origins] == ["torch.optim.Adam(n.parameters())"]
+
+
+def test_a_default_counts_only_where_somebody_leaves_it() -> None:
+    text = "def put(x, device=torch.device('cpu')):\n    see(x.to(device))\n"
+    assert seen(text + "put(made(), chosen())\n").device == "?"
+    assert seen(text + "put(made())\n").device == "host"
+
+
+def test_a_list_that_is_made_by_its_length_is_filled_item_by_item() -> None:
+    assert (
+        seen(within("v = [torch.zeros(1)] * 4\nv[x] = net(x)\nsee(torch.stack(v[1:]))")).graph is Graph.LIVE
+    )
+
+
+def test_a_number_of_the_command_line_is_no_device() -> None:
+    parser = "import argparse\nparser = argparse.ArgumentParser()\n"
+    options = "parser.add_argument('--size', default=32)\nparser.add_argument('--place', default='cuda')\n"
+    read = parser + options + "args = parser.parse_args()\n"
+    assert seen(f"{read}see(args.size)\n").device == "?"
+    assert seen(f"{read}see(args.place)\n").device == "cuda"
+
+
+@pytest.mark.parametrize(
+    "made", ["models.__dict__[name](x)", "vars(models)[name](x)", "getattr(models, name)(x)"]
+)
+def test_a_module_gives_by_a_name_that_is_not_known_what_all_of_it_gives(made: str) -> None:
+    known = seen(f"import torchvision.models as models\ndef f(name, x):\n    see({made})\n")
+    assert known.kind == "module"
+    assert seen(f"import out_of_sight as models\ndef f(name, x):\n    see({made})\n").kind == "unknown"
+
+
+def test_what_the_base_of_a_layer_gives_has_its_graph() -> None:
+    layer = "class Layer(nn.Linear):\n    def forward(self, x):\n        see(super().forward(x))\n"
+    assert seen(layer).graph is Graph.LIVE
+    assert seen(layer.replace("nn.Linear", "Unseen")).graph is Graph.NONE
 
 
 def test_fields_of_a_dataclass_are_what_its_maker_gives() -> None:
