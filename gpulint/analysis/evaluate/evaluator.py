@@ -14,7 +14,6 @@ from typing import Any, Final
 from gpulint.analysis.domain.values import (
     NONE,
     NUMBER,
-    PAIR,
     TEXT,
     UNKNOWN,
     UNSET,
@@ -26,10 +25,12 @@ from gpulint.analysis.domain.values import (
     listed,
     together,
 )
+from gpulint.analysis.evaluate.attributes import Attributes
+from gpulint.analysis.evaluate.callers import Callers
 from gpulint.analysis.evaluate.calling import Calling, begun_by
-from gpulint.analysis.evaluate.consumers import MOST_FOLLOWED, Use, consumers
+from gpulint.analysis.evaluate.consumers import MOST_FOLLOWED
 from gpulint.analysis.evaluate.fixpoint import TOO_MUCH, Fixpoint
-from gpulint.analysis.evaluate.frames import DEEPEST, CallSite, Frame, bind, settled
+from gpulint.analysis.evaluate.frames import DEEPEST, Frame, bind, settled
 from gpulint.analysis.evaluate.modes import Modes
 from gpulint.analysis.evaluate.names import Names
 from gpulint.analysis.models.table import Row, table
@@ -38,7 +39,6 @@ from gpulint.analysis.project.program import Program
 from gpulint.analysis.syntax.flow import Definition
 from gpulint.analysis.syntax.nodes import (
     COMPREHENSIONS,
-    argument,
     called_on,
     constant_index,
     key_of,
@@ -48,10 +48,7 @@ from gpulint.analysis.syntax.nodes import (
 MOST_EVALUATED: Final = 60_000  # expressions, for one file
 MOST_ENTERED: Final = 3_000  # calls, for one file
 MOST_ENTERED_BELOW: Final = 150  # calls below one function
-MOST_CALLERS: Final = 24
 
-# what no use of an attribute outweighs
-_CERTAIN: Final = frozenset({"module", "optimizer", "object", "class", "function", "library"})
 _COMPARES: dict[type, Any] = {ast.Eq: eq, ast.Is: eq, ast.NotEq: ne, ast.IsNot: ne}
 _COMPARES |= {ast.Gt: gt, ast.Lt: lt, ast.GtE: ge, ast.LtE: le}
 _COMPUTES: dict[type, Any] = {ast.Add: add, ast.Sub: sub, ast.Mult: mul, ast.FloorDiv: floordiv}
@@ -68,6 +65,10 @@ class Evaluator:
         self.names = Names(self)
         self.calling = Calling(self)
         self.modes = Modes(self)
+        attributes, callers = Attributes(self, self.names, self.calling, self.modes), Callers(self)
+        self.attribute, self.constructed = attributes.of, attributes.constructed
+        self.declared_fields, self.field_for = attributes.declared_fields, attributes.field_for
+        self.callers, self.made = callers.of, callers.made
         self.instance, self.member, self.method = self.names.instance, self.names.member, program.method
         self._expressions: dict[type, Any] = {
             ast.Name: self.names.name, ast.Call: self.calling.call, ast.Attribute: self._attribute, ast.Subscript: self._subscript,
@@ -82,7 +83,6 @@ class Evaluator:
         self.followed = 0
         self._roots: dict[Function, Frame] = {}
         self._below: dict[Function, int] = {}
-        self._callers: dict[Function, tuple[CallSite, ...]] = {}
 
     def begin(self) -> None:
         """Another file is looked at: it has its own budget."""
@@ -213,91 +213,6 @@ class Evaluator:
         found = Frame(function, bind(function, call, frame, bound), frame, call, receiver)
         frame.entered[key] = found
         return found
-
-    def callers(self, function: Function) -> tuple[CallSite, ...]:
-        """The calls of the program that may run a function, in the frames of their functions."""
-        return self.once(self._callers, function, self.root(function), self._calls_of, least=())  # type: ignore[no-any-return]
-
-    def _calls_of(self, function: Function, _: Frame) -> tuple[CallSite, ...]:
-        if function.is_module:
-            return ()
-        found = [*self._calls_of_objects(function), *self._calls_where_given(function)]
-        for caller, call in self._calls_by_name(function):
-            if len(found) >= MOST_CALLERS:
-                break
-            frame = self.root(caller)
-            certain = self._runs(call, frame, function) if caller is not function else None
-            if certain is not None and not self.is_dead(call, frame):
-                found.append(CallSite(call, frame, certain))
-        return tuple(found)
-
-    def _calls_by_name(self, function: Function) -> Iterator[tuple[Function, ast.Call]]:
-        """The calls by a function's name: of a constructor by that of its class, of those that inherit it, and by `super().__init__`."""
-        name, cls = function.name, function.cls
-        if cls is not None and name == "__init__":
-            yield from self.program.calls_named(cls.name, function.file)
-            for one in self.program.subclasses(cls):
-                own = one.methods.get("__init__")
-                if own is None and self.method(one, "__init__") is function:
-                    yield from self.program.calls_named(one.name, one.file)
-                if own is not None:
-                    yield from ((own, call) for call in own.flow.calls.get("__init__", ()))
-        elif not (name.startswith("__") and name.endswith("__")):
-            yield from self.program.calls_named(name, function.file)
-
-    def _calls_of_objects(self, function: Function) -> list[CallSite]:
-        """The calls of objects whose class has the method that runs when they are called, wherever they go from where they are made."""
-        if function.cls is None or function.name not in ("forward", "__call__"):
-            return []
-        found: dict[ast.Call, CallSite] = {}
-        for cls in (function.cls, *self.program.subclasses(function.cls)):
-            for made in self.made(cls) if self.method(cls, function.name) is function else ():
-                for use in self._called(*made):
-                    found.setdefault(use.node, CallSite(use.node, self.root(use.frame.function), True))
-        return list(found.values())[:MOST_CALLERS]
-
-    def _calls_where_given(self, function: Function) -> Iterator[CallSite]:
-        """The calls of a function by those that it is given to: `sample(lambda_or_closure)`."""
-        name, file = function.name, function.file
-        is_method = function.cls is not None and function.parent is None
-        for one in file.naming(name) if not is_method and name in file.handed_on else ():
-            for use in one.flow.uses.get(name, ()):
-                call = one.flow.parents.get(use)
-                if isinstance(call, (ast.Call, ast.keyword)) and getattr(call, "func", None) is not use:
-                    if self.value_of(use, self.root(one)).ref is function:
-                        for other in self._called(use, self.root(one)):
-                            yield CallSite(other.node, other.frame, True)
-
-    def _called(self, node: Any, frame: Frame) -> Iterator[Use]:
-        return (use for use in consumers(self, node, frame, "object") if use.role == "called")
-
-    def made(self, cls: Class) -> Iterator[tuple[ast.Call, Frame]]:
-        """The calls that make objects of a class, and of no other."""
-        for caller, call in self.program.calls_named(cls.name, cls.file):
-            if self.value_of(call, self.root(caller)).ref is cls:
-                yield call, self.root(caller)
-
-    def _runs(self, call: ast.Call, frame: Frame, function: Function) -> bool | None:
-        """Whether a call runs a function for certain; None where it does not."""
-        func: Any = call.func
-        if func.__class__ not in (ast.Name, ast.Attribute):
-            return None
-        base = self.value_of(func.value, frame) if func.__class__ is ast.Attribute else NONE
-        if base.kind in ("module", "object") and isinstance(base.ref, Class):
-            if function in [method for method, _ in self.methods(base, func.attr)]:
-                return True
-            # a method that a class derived from this one overrides
-            derived = (one for cls in base.refs for one in self.program.subclasses(cls))
-            return False if any(one.methods.get(func.attr) is function for one in derived) else None
-        target = self.value_of(func, frame)
-        if target.kind in ("class", "function"):
-            is_class = target.kind == "class"
-            found = [self.method(one, "__init__") if is_class else one for one in target.refs]
-            return function in found or None
-        if function.cls is None or base.kind not in ("unknown", "module", "object"):
-            return None
-        is_super = isinstance(func.value, ast.Call) and last_name(func.value.func) == "super"
-        return None if is_super else False
 
     def methods(self, value: Value, name: str) -> list[tuple[Function, Value]]:
         """The methods that a name of an object may be, of each class that it may be of, with the object as one of that class: of one that
@@ -540,7 +455,7 @@ class Evaluator:
         if isinstance(index, str) and base.kind == "tensor":
             found = _entry(base, node)
         if isinstance(index, str) and found.kind == "unknown":
-            role = self._by_use(node, frame)  # a backward goes through the entry
+            role = self.names.used(node, frame)  # a backward goes through the entry
             if role is not None and role.graph is Graph.LIVE:
                 found = role.but(origins=found.origins)
         by = self._replacing(node, frame) if found.graph else None
@@ -619,153 +534,6 @@ class Evaluator:
                 return found
         base = self.value_of(node.value, frame)
         return join((*own, self.attribute(base, node.attr, node, frame)))
-
-    def attribute(self, base: Value, name: str, node: Any, frame: Frame) -> Value:
-        """An attribute of a value."""
-        kind = base.kind
-        if kind == "device":
-            return TEXT
-        if kind == "tuple" and name in PAIR and base.parts is not None and len(base.parts) == 2:
-            return base.parts[PAIR[name]]  # type: ignore[no-any-return]
-        if kind == "dict" and self.table.own("dict", name) is None:
-            entry = self.element(base, name)  # of those whose entries are attributes
-            if entry.is_known:
-                return entry
-        if kind == "library":
-            return base if name == "__dict__" else self.member(base, name, frame.function.file)
-        part = kind == "unknown" and (base.graph or base.is_moved) and name in ("data", "grad")
-        if kind in ("tensor", "parameter") or part:
-            row = self.table.method("tensor.attributes", name)
-            if row is None or row.gives in ("number", "device"):
-                return NUMBER if row is None or row.gives == "number" else Value("device", device=base.device)
-            cut = row.graph == "cuts"
-            found = base.but(kind="tensor", const=UNSET, parts=None)
-            return found.but(graph=Graph.NONE, origins=frozenset()) if cut else found
-        if kind in ("module", "object") and isinstance(base.ref, Class):
-            of_class = [(base.but(ref=one, others=()) if base.others else base, one) for one in base.refs]
-            known = [one for each in of_class if (one := self._member(*each, name)) is not None]
-            if known:
-                return join(known)
-        if kind == "module":
-            row = self.table.own("module.attributes", name)
-            if row is not None:
-                if row.gives == "device":
-                    return Value("device", device=base.device)
-                if row.gives == "module":  # of a wrapper what it wraps
-                    if name == "module" and isinstance(base.ref, Class):
-                        return base
-                    return Value("module", origins=base.origins, assumptions=base.assumptions)
-                if row.gives == "mode":
-                    return NUMBER.but(const=False) if self.modes.evaluates(frame) else NUMBER
-                live = Value("parameter", graph=Graph.LIVE, origins=base.origins)
-                return live if row.gives == "parameter" else NUMBER
-        if kind == "class" and isinstance(base.ref, Class):
-            method = self.method(base.ref, name)
-            if method is not None:
-                return Value("function", ref=method)
-            definitions = base.ref.body.flow.definitions.get(name, ())
-            body = self.root(base.ref.body)
-            return join(self.definition(one, body) for one in definitions) if definitions else UNKNOWN
-        if kind == "module" and base.ref is None and self._is_list_of_parts(node, frame):
-            return Value("modules", origins=base.origins, assumptions=base.assumptions)
-        used, option = self._by_use(node, frame), self.calling.option(base, name)
-        if used is not None and (option is None or not used.assumptions):
-            return used
-        if option is not None:
-            return option
-        bases = self.program.library_bases(base.ref) if kind == "object" else ()
-        if base.calls and any(one != "object" for one in bases):
-            base = join(self.calling.all_given(*one) for one in base.calls)  # an unseen base may keep it
-        graph = Graph.MAY if base.graph else Graph.NONE
-        return UNKNOWN.but(graph=graph, origins=base.origins if graph else frozenset())
-
-    def _is_list_of_parts(self, node: Any, frame: Frame) -> bool:
-        """Whether one of what an attribute of a network holds is called: `net.blocks[i](x)`."""
-        item = frame.flow.parents.get(node)
-        call = (
-            frame.flow.parents.get(item) if isinstance(item, ast.Subscript) and item.value is node else None
-        )
-        return isinstance(call, ast.Call) and call.func is item
-
-    def _member(self, base: Value, cls: Class, name: str) -> Value | None:
-        """What an object of a class of the project has by a name: a method, a property, or what its methods set."""
-        method = self.method(cls, name)
-        if method is not None:
-            if not method.decorators.isdisjoint(("property", "cached_property")):
-                return self.returned(self.root(method))
-            return Value("function", ref=method, receiver=base)
-        made = self.constructed(base, cls)
-        values: list[Value] = []
-        for function, definition in self.names.fields(cls, name):
-            frame = made if made is not None and function is made.function else self.root(function)
-            value = self.definition(definition, frame)
-            if not value.origins and value.kind in ("list", "dict", "module", "optimizer"):
-                value = value.but(origins=frozenset({(definition.node, frame)}))
-            values.append(value)
-        given = self._given_field(base, cls, name)
-        if given is not None:
-            values = [given, *(one for one in values if not one.assumptions)]
-        if not values:
-            return self._declared_field(cls, name)
-        found = join_ways(values)
-        if found.assumptions or found.kind not in _CERTAIN:
-            by_use = self.names.used_as(cls, name)
-            if by_use is not None and found.kind == by_use.kind:
-                return found.but(assumptions=by_use.assumptions) if found.assumptions else found
-            if by_use is not None and (not found.is_known or not by_use.assumptions):
-                return by_use.but(origins=found.origins or by_use.origins, device=found.device)
-            if found.kind == "none":
-                return UNKNOWN
-        if found.const is not UNSET and (len(values) > 1 or self.names.is_set_by_others(cls, name)):
-            found = found.without_const
-        return found
-
-    def constructed(self, base: Value, cls: Class) -> Frame | None:
-        """The frame of the constructor for an object that is made by one call."""
-        init = self.method(cls, "__init__")
-        if init is None or len(base.origins) != 1 or not base.calls:
-            return None
-        ((node, frame),) = base.calls
-        target = self.value_of(node.func, frame)
-        return self.enter(init, node, frame, base) if target.kind == "class" and target.ref is cls else None
-
-    def declared_fields(self, cls: Class) -> list[str]:
-        """The fields of a class without a constructor of its own, in order."""
-        if self.method(cls, "__init__") is not None:
-            return []
-        declared = [one for one in cls.node.body if isinstance(one, ast.AnnAssign)]
-        return [one.target.id for one in declared if isinstance(one.target, ast.Name)]
-
-    def field_for(self, cls: Class, call: ast.Call, given: Any) -> str | None:
-        """The field of a dataclass, or of a named tuple, that an argument of a call gives its value to."""
-        fields = self.declared_fields(cls)
-        return next((name for at, name in enumerate(fields) if argument(call, at, name) is given), None)
-
-    def _given_field(self, base: Value, cls: Class, name: str) -> Value | None:
-        """A field of a dataclass, or of a named tuple, by what the calls that make such objects give it."""
-        fields = self.declared_fields(cls)
-        if name not in fields:
-            return None
-        given = ((argument(call, fields.index(name), name), frame) for call, frame in base.calls)
-        values = [self.value_of(one, frame) for one, frame in given if one is not None]
-        return join(values) if values else None
-
-    def _declared_field(self, cls: Class, name: str) -> Value | None:
-        """A field of a dataclass, or what a class's text says of an attribute."""
-        for statement in cls.node.body:
-            if isinstance(statement, ast.AnnAssign) and key_of(statement.target) == name:
-                frame = self.root(cls.body)
-                found = self.names.annotated(statement.annotation, statement.target, frame)
-                if found.kind == "text" and statement.value is not None:
-                    found = found.but(device=self.calling.device_of(statement.value, frame))
-                if found.kind == "tensor" and self.names.is_module(cls):  # a buffer
-                    found = found.but(graph=Graph.NONE, origins=frozenset())
-                return found if found.is_known else None
-        return None
-
-    def _by_use(self, node: Any, frame: Frame) -> Value | None:
-        key = key_of(node)
-        return self.names.role(key, frame.function) if key is not None else None
 
     def _comprehension(self, node: Any, frame: Frame) -> Value:
         kind: Any = {ast.SetComp: "set", ast.DictComp: "dict"}.get(node.__class__, "list")

@@ -333,6 +333,11 @@ class Names:
         origins = otherwise.origins or found.origins or frozenset({(definition.node, frame)})
         return found.but(origins=origins, device=otherwise.device)
 
+    def used(self, node: Any, frame: Frame) -> Value | None:
+        """The role that an expression plays in its function, where it has a key."""
+        key = key_of(node)
+        return self.role(key, frame.function) if key is not None else None
+
     @remembering(None)
     def role(self, key: str, function: Function, depth: int = 2) -> Value | None:
         """The role that a key plays in a function: a network is what is asked for its parameters."""
