@@ -100,12 +100,12 @@ BUDGETS = {
     f"{ANALYSIS}.syntax": 720,
     f"{ANALYSIS}.project": 652,
     f"{ANALYSIS}.domain": 155,
-    f"{ANALYSIS}.evaluate": 3_036,
+    f"{ANALYSIS}.evaluate": 3_048,
     f"{ANALYSIS}.models": 230,
-    f"{ANALYSIS}.queries": 4_794,
+    f"{ANALYSIS}.queries": 4_796,
     RULES: 6_103,
 }
-MOST_OF_READING = 15_829  # all of them together; 16,000 is the aim
+MOST_OF_READING = 15_843  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 

@@ -29,6 +29,7 @@ from gpulint.analysis.evaluate.attributes import Attributes
 from gpulint.analysis.evaluate.callers import Callers
 from gpulint.analysis.evaluate.calling import Calling, begun_by
 from gpulint.analysis.evaluate.consumers import MOST_FOLLOWED
+from gpulint.analysis.evaluate.containers import Containers
 from gpulint.analysis.evaluate.fixpoint import TOO_MUCH, Fixpoint
 from gpulint.analysis.evaluate.frames import DEEPEST, Frame, bind, settled
 from gpulint.analysis.evaluate.modes import Modes
@@ -64,6 +65,7 @@ class Evaluator:
         self.table = table()
         self.names = Names(self)
         self.calling = Calling(self)
+        self.containers = Containers(self)
         self.modes = Modes(self)
         attributes, callers = Attributes(self, self.names, self.calling, self.modes), Callers(self)
         self.attribute, self.constructed = attributes.of, attributes.constructed
@@ -493,7 +495,7 @@ class Evaluator:
         if kind in ("list", "set", "dict", "object"):
             if isinstance(value.receiver, Value):
                 return value.receiver
-            return self.calling.contents(value, index)
+            return self.containers.contents(value, index)
         if isinstance(index, slice):
             return value
         if kind == "loader":

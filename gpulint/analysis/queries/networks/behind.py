@@ -73,7 +73,9 @@ def sources(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[tuple[Any
 def put_into(evaluator: Evaluator, value: Value) -> Iterator[tuple[Any, Frame]]:
     """What is put into a list or a dict, one by one, beside what it is displayed with."""
     made = in_text_order(value.origins) if value.kind in ("list", "dict") else ()
-    keys = ((key, at) for node, where in made if where for key, at in evaluator.calling.keys_of(node, where))
+    keys = (
+        (key, at) for node, where in made if where for key, at in evaluator.containers.keys_of(node, where)
+    )
     for key, where in keys:
         calls = where.flow.calls_on((key,), "append", "insert")
         yield from ((one.args[-1], where) for one in calls if one.args)

@@ -224,7 +224,7 @@ def graph_in(evaluator: Evaluator, value: Value, depth: int = 3, added: bool = F
         inside = [value.receiver]
         if not isinstance(value.receiver, Value):
             made = in_text_order(value.origins)
-            inside = [item for one in made for item in evaluator.calling.items(*one)]
+            inside = [item for one in made for item in evaluator.containers.items(*one)]
         return tuple(inner for one in inside for inner in graph_in(evaluator, one, depth - 1))
     if value.graph and value.kind in ("tensor", "unknown", "loaded", "parameter")[: 4 if added else 3]:
         return (value,)
