@@ -128,8 +128,10 @@ class EvalWithGrad(Rule):
     )
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
-        for function in filter(partial(_may_evaluate, asked), asked.file.parts):
+        for function in asked.file.parts:
             several = runs(asked.evaluator, asked.root(function))
+            if not _may_evaluate(asked, function):
+                several = tuple(one for one in several if not _is_of_own(one, function))
             found = [(run, until_refuted(_answers(asked, run))) for run in several]
             told = [one for one in found if confidence_of(one[1]) is not None]
             first = min(told, key=lambda one: least_open(one[1]), default=None)
@@ -147,6 +149,12 @@ def _may_evaluate(asked: Asked, function: Function) -> bool:
         return False
     loops = any(isinstance(one.owner, LOOPS) for one in function.flow.blocks.values())
     return loops or bool(function.flow.calls.get("eval")) or _is_called_in_loops(asked, function)
+
+
+def _is_of_own(run: Run, function: Function) -> bool:
+    """Whether what runs is a part of the network whose method runs it, or may be."""
+    names = (one.id for one in ast.walk(run.named) if isinstance(one, ast.Name))
+    return function.name in _FORWARDS or not run.is_direct or function.self_name in names
 
 
 def _is_called_in_loops(asked: Asked, function: Function) -> bool:
