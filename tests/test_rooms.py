@@ -103,9 +103,9 @@ BUDGETS = {
     f"{ANALYSIS}.evaluate": 3_048,
     f"{ANALYSIS}.models": 230,
     f"{ANALYSIS}.queries": 4_796,
-    RULES: 6_103,
+    RULES: 6_191,
 }
-MOST_OF_READING = 15_843  # all of them together; 16,000 is the aim
+MOST_OF_READING = 15_931  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 
