@@ -105,7 +105,7 @@ def _shape(call: ast.Call) -> list[Any]:
     """The expressions that say how large what a call makes is: `eye(n)` has n rows of n, `uniform(low, high, n)` n numbers."""
     name = last_name(call.func)
     given = call.args[:1] if name == "full" else call.args[:2][-1:] if name == "arange" else list(call.args)
-    given = call.args[2:3] if name in ("uniform", "normal", "linspace", "randint") else given
+    given = call.args[2:3] if name in ("uniform", "normal", "linspace") else given
     given *= 2 if name == "eye" and len(given) == 1 else 1
     given += [one.value for one in call.keywords if one.arg in ("size", "shape")]
     return [part for one in given for part in getattr(one, "elts", (one,))]
