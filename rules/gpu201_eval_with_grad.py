@@ -221,8 +221,7 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
         here = all(use.frame is run.frame for use in (*what.read, *what.unseen, *what.returned))
         yield (left_open if here else refuted)(Question.GRAD, GRAD_MODES[grad.mode], grad.by)
     yield from (left_open(Question.TENSOR, one.clause) for one in run.network.assumptions)
-    if not _piles_up(run, what):
-        yield from amounts(evaluator, run)
+    yield from amounts(evaluator, run)
     yield from reached(evaluator, run.frame.function)
     yield from of_old_torch(asked)
 
@@ -317,11 +316,6 @@ def _goes_out_here(run: Run, mode: ModuleMode, what: Outcome) -> bool:
     """Whether the function that evaluates hands its result to what is not seen, by itself."""
     here = all(use.frame is run.frame for use in (*what.unseen, *what.returned))
     return here and mode.by in run.frame.flow.parents
-
-
-def _piles_up(run: Run, what: Outcome) -> bool:
-    """Whether its graph is kept from round to round: however little it is, it is more with each."""
-    return bool(run.frame.flow.loops(run.call)) and any(use.frame is run.frame for use in what.stored)
 
 
 def _report(

@@ -21,7 +21,7 @@ from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.raises import old_torch
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import arguments, dotted
-from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
+from gpulint.answers import Answer, Question, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, RelatedNode, Repair, Replace, Report, Rule
@@ -115,7 +115,6 @@ class GeneratorNotDetached(Rule):
     name = "generator-not-detached"
     severity = Severity.WARNING
     runtime_claim = Claim("forward")
-    doubts = True
     triggers = tuple((one, b"loss") for one in (b"backward", b"parameters()", b".step(", b"zero_grad"))
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
@@ -187,8 +186,6 @@ def _answers(asked: Asked, judged: _Judged) -> Iterator[Answer]:
     if gradients_of(evaluator, place, (backward,)).fate != "cleared":
         yield refuted(Question.TRAINED, f"`{_name(made)}` may be stepped before its gradients are cleared")
     yield proven(Question.TRAINED, f"the gradients of `{_name(made)}` are cleared before its own step")
-    for one in (*made.network.assumptions, *judge.network.assumptions):
-        yield left_open(Question.TENSOR, one.clause)
     yield from reached(evaluator, judge.frame.function)
 
 

@@ -270,7 +270,7 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
     if places == {"host"}:
         yield refuted(Question.DEVICE, f"`{ast.unparse(tensor)}` is on the host")
     elif "cuda" not in places or ("host" in places and _is_one_of_several(evaluator, frame)):
-        yield left_open(Question.DEVICE, f"whether `{ast.unparse(tensor)}` is on a GPU is not shown")
+        yield minor(Question.DEVICE, f"whether `{ast.unparse(tensor)}` is on a GPU is not shown")
     multiplicity = asked.multiplicity
     ways = multiplicity.of(found.at[0], frame)
     steps = (one for one in asked.steps.of(frame.function) if loop in one.loops)

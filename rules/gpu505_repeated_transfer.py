@@ -16,7 +16,7 @@ from gpulint.analysis.queries.stores.on_device import devices, operations
 from gpulint.analysis.queries.waits import goes_on
 from gpulint.analysis.syntax.flow import Block
 from gpulint.analysis.syntax.nodes import LOOPS, arguments, called_on, dotted, key_of, keyword, last_name
-from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
+from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
 
@@ -344,7 +344,7 @@ class _Move:
         """Whether what is moved is large: a megabyte by the text, or as large as what networks compute with, of three sizes and more."""
         evaluator = self.asked.evaluator
         if self.copies is not None and len(self.copies.args) > 2:
-            return minor(Question.SIZE, "how large what is repeated is, the code does not say")
+            return _little("how large what is repeated is, the code does not say")
         numbers, sizes, more = extent(evaluator, self.made.sizes) if self.made else (1, 0, 1)
         is_all = not (sizes or more)
         if numbers >= _MANY:
@@ -353,11 +353,16 @@ class _Move:
             return proven(Question.SIZE, "its shape is that of activations, or has three sizes of tensors")
         is_run = self.rounds is None or self.rounds.rate != "?"
         if sizes + more > 1 and (is_run or sizes > 1):
-            return minor(Question.SIZE, "it has two dimensions or more: how large they are is not shown")
+            return _little("it has two dimensions or more: how large they are is not shown")
         if self.rounds is not None and (is_all or not is_run):
             return refuted(Question.SIZE, "it has few numbers, and a step that calls this may wait anyhow")
         little = f"{numbers:,} numbers cost" if is_all else "how much is moved is not shown: a little costs"
-        return replace(left_open(Question.SIZE, f"{little} a wait, and no memory"), minor=True)
+        return _little(f"{little} a wait, and no memory")
+
+
+def _little(clause: str) -> Answer:
+    """A step waits for the host elsewhere as well: what is not shown to be much is a doubt."""
+    return replace(left_open(Question.SIZE, clause), minor=True)
 
 
 def _report(move: _Move) -> Report:

@@ -9,14 +9,14 @@ from functools import partial
 from typing import Any
 
 from gpulint.rules._held.against import read_by
-from gpulint.rules._held.report import Held, calls_of, report
+from gpulint.rules._held.report import Held, calls_of, grows_for_certain, report
 
 from gpulint.analysis.asked import Asked
 from gpulint.analysis.domain.values import Value, in_text_order
 from gpulint.analysis.evaluate.consumers import Use, consumers, goes_backward_by
 from gpulint.analysis.evaluate.frames import Frame, settled
 from gpulint.analysis.project.file import Class, Function
-from gpulint.analysis.queries.amounts import is_over_batches
+from gpulint.analysis.queries.amounts import is_over_batches, size_of
 from gpulint.analysis.queries.calls import leading_to
 from gpulint.analysis.queries.effects import Place, effects_before, place_of
 from gpulint.analysis.queries.grad_mode import grad_mode
@@ -533,6 +533,8 @@ def _of_state(
         clause = "what it is made of goes to code that is not seen, which may go backward"
         yield left_open(Question.BACKWARD, clause, handed[0].node)
     yield proven(Question.GRAPH, "no backward goes through it")
+    if not grows_for_certain(asked, owner, state):
+        yield size_of(asked.evaluator, origins)
 
 
 def _few_rounds(asked: Asked, store: Store, owner: Owner) -> Iterator[Answer]:

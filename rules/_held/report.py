@@ -199,9 +199,8 @@ def _of_kept(asked: Asked, told: Held, what: str, found: tuple[Cut, ...]) -> tup
         kept = [shown(asked.evaluator, one.node, one.frame) for one in found]
         scalar = all(one.size == "scalar" for one in told.values) or {*kept} == {Shown.SCALAR}
         cost = _FREED if scalar else _FREED_SUM if told.is_added else _FREED_TENSOR
-        # of a scalar a few bytes and nodes stay: it holds, and nothing shows that it matters
-        severity = Severity.INFO if scalar else Severity.WARNING
-        return f"{begin} what backward has left of its autograd graph", reason, cost, severity
+        # it holds, and nothing shows that what stays matters
+        return f"{begin} what backward has left of its autograd graph", reason, cost, Severity.INFO
     function = told.store.frame.function
     if function.name == "forward" and is_of_module(asked.evaluator, function):
         reason = (
@@ -211,18 +210,16 @@ def _of_kept(asked: Asked, told: Held, what: str, found: tuple[Cut, ...]) -> tup
     evaluates = in_eval_mode(asked, calls_of(told.values))
     mode = "in an evaluation with grad enabled" if evaluates else "with grad enabled"
     reason = f"graph live: made {mode}, and no backward goes through it before the next iteration"
-    if _grows_for_certain(asked, told):
+    if told.owner and told.state and grows_for_certain(asked, told.owner, told.state):
         return f"{begin} its autograd graph, which no backward frees", reason, _LIVE, Severity.ERROR
     return f"{begin} its autograd graph, which no backward in sight frees", reason, _LIVE, Severity.WARNING
 
 
-def _grows_for_certain(asked: Asked, told: Held) -> bool:
+def grows_for_certain(asked: Asked, owner: Owner, state: GraphState) -> bool:
     """Whether a live graph stays for each batch, and nobody out of sight can go through it or take it away."""
-    if told.owner is None or told.state is None or told.state.unseen:
-        return False
-    loops = [(one.loop, one.frame.function) for one in told.owner.rounds]
+    loops = [(one.loop, one.frame.function) for one in owner.rounds]
     batches = any(_counts_all(loop) or asked.steps.is_over_data(loop, inside) for loop, inside in loops)
-    return batches or (not told.owner.rounds and told.owner.kind != "local")
+    return not state.unseen and (batches or (not owner.rounds and owner.kind != "local"))
 
 
 def _counts_all(loop: Any) -> bool:

@@ -34,35 +34,51 @@ def said(least: int) -> str:
 
 
 def amounts(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
-    """What leaves it open whether a forward saves enough to matter."""
+    """What shows whether a forward saves enough to matter on a GPU, and what leaves it open that it is on one."""
     yield from _of_rounds(evaluator, run)
     yield from of_device(evaluator, run)
+    yield _of_size(evaluator, run)
+
+
+def _of_size(evaluator: Evaluator, run: Run) -> Answer:
+    """What shows how much one forward saves."""
     found = weight(evaluator, run.network)
     if found.least < NARROW and is_of_one_sample(evaluator, run):
-        yield minor(Question.SIZE, "one sample at a time goes through it")
-    elif found.mixes and found.rows and found.whole and 0 < found.least < TOY:
-        yield left_open(Question.SIZE, f"the network has {said(found.least)}")
-    elif found.mixes:
-        yield proven(Question.SIZE, "pictures or sequences go through it")
-    elif found.whole and 0 < found.least < NARROW:
-        yield left_open(Question.SIZE, f"the network has {said(found.least)}, and nothing but linear layers")
-    elif found.least >= NARROW:
-        yield proven(Question.SIZE, f"the network has {said(found.least)}")
-    elif through_batches(evaluator, run):
-        yield proven(Question.SIZE, "batches go through it")
-    else:
-        clause = "the code shows neither a large network nor batches that go through it"
-        yield minor(Question.SIZE, clause)
+        return minor(Question.SIZE, "one sample at a time goes through it")
+    if found.mixes and found.rows and found.whole and 0 < found.least < TOY:
+        return minor(Question.SIZE, f"the network has {said(found.least)}")
+    if found.mixes:
+        return proven(Question.SIZE, "pictures or sequences go through it")
+    if found.whole and 0 < found.least < NARROW:
+        return minor(Question.SIZE, f"the network has {said(found.least)}, and nothing but linear layers")
+    if found.least >= NARROW:
+        return proven(Question.SIZE, f"the network has {said(found.least)}")
+    if through_batches(evaluator, run):
+        return proven(Question.SIZE, "batches go through it")
+    clause = "the code shows neither a large network nor batches that go through it"
+    return minor(Question.SIZE, clause)
 
 
 def amounts_of(evaluator: Evaluator, made: Iterable[tuple[Any, Frame | None]]) -> Iterator[Answer]:
     """The same of a graph that these calls have made: of the forward that leaves least open."""
+    found = [tuple(amounts(evaluator, run)) for run in _runs_of(evaluator, made)]
+    yield from min(found, key=least_open, default=(_UNSEEN,))
+
+
+def size_of(evaluator: Evaluator, made: Iterable[tuple[Any, Frame | None]]) -> Answer:
+    """What shows how much a graph that these calls have made has saved."""
+    found = [_of_size(evaluator, run) for run in _runs_of(evaluator, made)]
+    return min(found, key=lambda one: one.minor, default=_UNSEEN)
+
+
+_UNSEEN: Final = minor(Question.SIZE, "how much the graph has saved is not seen")
+
+
+def _runs_of(evaluator: Evaluator, made: Iterable[tuple[Any, Frame | None]]) -> Iterator[Run]:
+    """The forwards of networks among calls, in the order of the text."""
     calls = [(node, where) for node, where in made if isinstance(node, ast.Call) and where is not None]
     calls.sort(key=lambda one: (one[0].lineno, one[0].col_offset, one[0].end_col_offset or 0))
-    several = (run for one in calls for run in runs_of(evaluator, *one))
-    found = [tuple(amounts(evaluator, run)) for run in several]
-    unseen = (minor(Question.SIZE, "how much the graph has saved is not seen"),)
-    yield from min(found, key=least_open, default=unseen)
+    return (run for one in calls for run in runs_of(evaluator, *one))
 
 
 def _of_rounds(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
@@ -71,15 +87,15 @@ def _of_rounds(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
     counts = (trips(evaluator, one, run.frame) for one in loops)
     few = bool(loops) and all(one is not None and one <= _FEW for one in counts)
     if few and runs_once(evaluator, function):
-        yield left_open(Question.REPEATS, "its loop has as few rounds as the text says", loops[0])
+        yield minor(Question.REPEATS, "its loop has as few rounds as the text says", loops[0])
     elif loops and ends_at_once(loops[0]) and not loops[1:]:
-        yield left_open(Question.REPEATS, "its loop ends with the first round", loops[0])
+        yield minor(Question.REPEATS, "its loop ends with the first round", loops[0])
     elif loops or function.is_module:
         return
     elif runs_once(evaluator, function):
-        yield left_open(Question.REPEATS, f"`{function.name}` runs once, which may be too little to matter")
+        yield minor(Question.REPEATS, f"`{function.name}` runs once, which may be too little to matter")
     elif not repeats(evaluator, function):
-        yield left_open(Question.REPEATS, f"no loop is seen to run `{function.name}`")
+        yield minor(Question.REPEATS, f"no loop is seen to run `{function.name}`")
 
 
 def runs_once(evaluator: Evaluator, function: Function) -> bool:
@@ -185,9 +201,12 @@ def _gives_single(evaluator: Evaluator, loader: Value) -> bool:
 
 
 def of_device(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
-    """What leaves it open whether a forward runs on a GPU."""
+    """That nothing shows that a forward runs on a GPU."""
     given = [evaluator.value_of(one, run.where) for one in run.inner.args if not isinstance(one, ast.Starred)]
     if any(one.device == "cuda" for one in given) or goes_backward_by(evaluator, run.frame.function):
         return  # a framework sees to it, or what is on a GPU goes through no network that is not
-    if moved_anywhere(evaluator, run.named, run.where).device == "host":
-        yield left_open(Question.DEVICE, "nothing moves the network to a GPU")
+    place = moved_anywhere(evaluator, run.named, run.where)
+    if place.device == "host" and place.how == "moved":
+        yield left_open(Question.DEVICE, "the network is put on the CPU")
+    elif place.device == "host":
+        yield minor(Question.DEVICE, "nothing moves the network to a GPU")

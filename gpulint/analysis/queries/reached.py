@@ -1,4 +1,4 @@
-"""Whether anybody gets to a line: a function that nothing in a bounded program calls, or names, is a doubt."""
+"""Whether anybody gets to a line: a function that nothing in a bounded program calls, or names, is dead code, of which a note is enough."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Final
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.syntax.nodes import last_name
-from gpulint.answers import Answer, Question, left_open, minor, refuted
+from gpulint.answers import Answer, Question, minor, refuted
 
 _DEEPEST: Final = 4
 PYTHONS_OWN: Final = sys.stdlib_module_names | frozenset(dir(builtins))
@@ -25,7 +25,7 @@ _CALLED_BY_OTHERS: Final = tuple(
 
 
 def reached(evaluator: Evaluator, function: Function) -> Iterator[Answer]:
-    """What leaves it open whether a function runs at all, or says that a test runner runs it."""
+    """That nothing shows that a function runs at all, or that a test runner runs it."""
     if function.name.startswith("test_") and function.file.words & _RUNNERS:
         yield refuted(Question.REACHED, "it is a test", function.node)
     sources = evaluator.program.sources
@@ -35,9 +35,8 @@ def reached(evaluator: Evaluator, function: Function) -> Iterator[Answer]:
         return  # a library: who calls it is elsewhere
     outermost = function.around[-1]
     if _is_idle(evaluator, outermost, _DEEPEST, set()):
-        yield left_open(
-            Question.REACHED, f"no call in the program leads to `{outermost.name}`", outermost.node
-        )
+        clause = f"no call in the program leads to `{outermost.name}`"
+        yield minor(Question.REACHED, clause, outermost.node)
     elif _is_never_built(evaluator, outermost):
         clause = f"nothing in the program makes a `{outermost.cls.name}`"  # type: ignore[union-attr]
         yield minor(Question.REACHED, clause, outermost.cls.node)  # type: ignore[union-attr]

@@ -11,7 +11,7 @@ def estimate(model, draw, rounds):
     total = 0.0
     for _ in range(rounds):
         x, y = draw()
-        total += F.cross_entropy(model(x.cuda()), y.cuda())  # expect: GPU101, GPU201
+        total += F.cross_entropy(model(x.cuda()), y.cuda())  # expect: GPU101  # note: GPU201
     return total / rounds
 
 

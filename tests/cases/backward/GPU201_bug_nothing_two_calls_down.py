@@ -5,7 +5,7 @@ import torch.nn.functional as F
 
 def steer(model, past, last, steps=3):
     for _ in range(steps):
-        logits, hidden = model(last, past=past)  # maybe: GPU201
+        logits, hidden = model(last, past=past)  # note: GPU201
         past = past + 0.1 * hidden * logits.logsumexp(-1, keepdim=True)
     return past
 
@@ -13,7 +13,7 @@ def steer(model, past, last, steps=3):
 def generate(model, judge, tokens, label, past=None, steered=True, length=20):
     for _ in range(length):
         last = tokens[:, -1:]
-        plain, hidden = model(tokens)  # maybe: GPU201
+        plain, hidden = model(tokens)  # note: GPU201
         if not steered:
             steered_past = past
         else:

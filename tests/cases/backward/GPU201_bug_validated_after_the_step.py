@@ -14,6 +14,6 @@ def epochs_of_batches(net: nn.Module, optimizer, loader, x_test, epochs):
             loss.backward()
             optimizer.step()
         net.eval()
-        found = net(x_test.cuda())  # expect: GPU201  # low: GPU505
+        found = net(x_test.cuda())  # note: GPU201  # low: GPU505
         kept = found.cpu().detach().numpy()
         print(kept.mean())

@@ -176,7 +176,7 @@ class Ddpg:
 
     def act(self, state):
         state = torch.as_tensor(state, dtype=torch.float32).unsqueeze(0).cuda()
-        return self.actor(state).cpu().data.numpy().flatten()  # maybe: GPU201
+        return self.actor(state).cpu().data.numpy().flatten()  # note: GPU201
 
 
 def distill(student, loader, temperature=4.0):
@@ -216,7 +216,7 @@ def second_order(model, loader, optimizer):
         grads = [p.grad for p in model.parameters() if p.grad is not None]
         probe = [torch.randn_like(g) for g in grads]
         products = torch.autograd.grad(sum((g * v).sum() for g, v in zip(grads, probe)), model.parameters())
-        trace += sum((h * v).sum().item() for h, v in zip(products, probe))  # low: GPU504
+        trace += sum((h * v).sum().item() for h, v in zip(products, probe))  # note: GPU504
         for p in model.parameters():
             p.grad = None
         optimizer.step()
@@ -227,7 +227,7 @@ def deferred(model, loader, optimizer):
     total = 0
     for number, (x, y) in enumerate(loader):
         loss = F.cross_entropy(model(x.cuda()), y.cuda()) / 4
-        total = total + loss  # maybe: GPU303
+        total = total + loss  # note: GPU303
         if (number + 1) % 4 == 0:
             optimizer.zero_grad(set_to_none=False)  # maybe: GPU304
             total.backward()

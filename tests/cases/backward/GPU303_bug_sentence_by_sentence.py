@@ -11,7 +11,7 @@ def train(parser: nn.Module, treebank, epochs, batch=32):
         errs = []
         for k, (words, heads) in enumerate(treebank, 1):
             scores = parser(words.cuda())
-            errs.append(nn.functional.cross_entropy(scores, heads.cuda()))  # expect: GPU303
+            errs.append(nn.functional.cross_entropy(scores, heads.cuda()))  # note: GPU303
             if k % batch == 0:
                 cost = sum(errs) / len(errs)  # maybe: GPU303
                 adam.zero_grad()

@@ -26,4 +26,4 @@ def train(model: nn.Module, loader, optimizer):
         best = scores.argmax(1)
         if arguments.offload:
             best = best.cpu()
-        print([one.item() for one in best])  # low: GPU504
+        print([one.item() for one in best])  # note: GPU504

@@ -127,7 +127,7 @@ def accelerated(model, loader, optimizer):
                 optimizer.zero_grad()
             total += loss.detach().float()
             accelerator.log({"loss": loss}, step=epoch)
-            gathered.append(accelerator.gather(loss.repeat(4)))  # maybe: GPU101
+            gathered.append(accelerator.gather(loss.repeat(4)))  # note: GPU101
         model.eval()
         every = []
         for batch in loader:

@@ -13,6 +13,6 @@ class Service:
     async def worker(self):
         while True:
             x, reply = await self.queue.get()
-            y = self.net(x.cuda())  # expect: GPU201
+            y = self.net(x.cuda())  # note: GPU201
             self.recent.append(y)  # expect: GPU101
             reply.set_result(y.argmax(1).tolist())

@@ -13,7 +13,7 @@ class Agent:
         steps, seen = [], self.envs.reset()
         for _ in range(self.horizon):
             seen = torch.as_tensor(seen, dtype=torch.float32).cuda()
-            logits, value = self.net(seen)  # expect: GPU101|GPU201@r
+            logits, value = self.net(seen)  # note: GPU101|GPU201@r
             dist = torch.distributions.Categorical(logits=logits)
             action = dist.sample()
             nxt, reward, done, _ = self.envs.step(action.cpu().numpy())

@@ -21,7 +21,7 @@ class DDPM:
         x = th.randn(n, 3, size, size, device=self.device)
         for i in trange(len(self.betas) - 1, -1, -1):
             t = th.full((n,), i, device=self.device, dtype=th.long)
-            eps = self.eps_model(x, t)  # expect: GPU201  # maybe: GPU101, GPU103
+            eps = self.eps_model(x, t)  # note: GPU201  # maybe: GPU101, GPU103
             x = (x - self.betas[i] / (1 - self.abar[i]).sqrt() * eps) / self.alphas[i].sqrt()  # maybe: GPU101, GPU103
             if i > 0:
                 x = x + self.betas[i].sqrt() * th.randn_like(x)  # maybe: GPU101, GPU103

@@ -31,7 +31,7 @@ class RandomSearch(Search):
         best = numpy.ones(len(images)) * 1e12
         for _ in range(self.rounds):
             change = torch.rand_like(images)
-            logits = network.forward(images + change)  # expect: GPU201
+            logits = network.forward(images + change)  # note: GPU201
             error = goal(logits, change)
             for b in range(len(images)):
                 best[b] = min(best[b], error[b].item())

@@ -50,7 +50,7 @@ class Encoder(Base):
 
     def generate(self, x, steps=10):
         for _ in range(steps):
-            x = torch.cat([x, self.encode(x).argmax(-1, keepdim=True)], dim=1)  # maybe: GPU201
+            x = torch.cat([x, self.encode(x).argmax(-1, keepdim=True)], dim=1)  # note: GPU201
         return x
 
 
@@ -175,7 +175,7 @@ def features(model, paths, out="features.csv"):
     model = model.to(device).eval()
     for path in paths:
         picture = torch.load(path).unsqueeze(0).to(device)
-        feature = model.encode(picture)  # maybe: GPU201
+        feature = model.encode(picture)  # note: GPU201
         writer.writerow([path, *feature.squeeze(0).cpu().detach().numpy().tolist()])
         hidden = model.generate(picture)  # maybe: GPU201
         np.save(os.path.basename(path), hidden.data.cpu().numpy())

@@ -17,7 +17,7 @@ def validate(model, loader):
     model.eval()
     total = 0.0
     for batch in loader:
-        loss, info = compute_loss(model=model, batch=batch, is_training=True)  # expect: GPU201@a
+        loss, info = compute_loss(model=model, batch=batch, is_training=True)  # note: GPU201@a
         total += loss.item() / info["frames"]
     return total
 

@@ -56,7 +56,7 @@ def evaluate(kind, path, heads, dataset):
     extractor = make(kind, path)
     predictions = []
     for image, label in dataset:
-        features = extractor(image[None].cuda())  # expect: GPU201
+        features = extractor(image[None].cuda())  # note: GPU201
         predictions.append(features.flatten(1).argmax(-1).cpu())
         print(features.mean().item())
     return torch.cat(predictions)

@@ -9,7 +9,7 @@ class Detector:
         self.net = net.cuda().eval()
 
     def detect(self, picture):
-        boxes = self.net(picture.cuda())  # expect: GPU201
+        boxes = self.net(picture.cuda())  # note: GPU201
         return boxes.detach().cpu()
 # file: run.py
 import torch

@@ -16,7 +16,7 @@ def main(args):
     vocoder.cuda().eval()
     for path in sorted(Path(args.mels).glob("*.npy")):
         mel = torch.from_numpy(np.load(path)).unsqueeze(0).cuda()
-        wave = vocoder.infer(mel, sigma=args.sigma)  # expect: GPU201
+        wave = vocoder.infer(mel, sigma=args.sigma)  # note: GPU201
         sf.write(path.with_suffix(".wav"), wave.squeeze(0).cpu().data.numpy(), 22050)
 
 

@@ -15,4 +15,4 @@ class Keypoints:  # expect: GPU204@d
         return maps.cpu().numpy()
 
     def first(self, pictures):
-        return self.net(pictures[:1].cuda()).detach().cpu().numpy()  # maybe: GPU201
+        return self.net(pictures[:1].cuda()).detach().cpu().numpy()  # note: GPU201

@@ -9,7 +9,7 @@ def generate(model, hidden, words):
     token = Variable(torch.zeros(1, 1).long().cuda(), volatile=True)  # expect: GPU204
     text = []
     for _ in range(words):
-        scores, hidden = model(token, hidden)  # maybe: GPU103, GPU201
+        scores, hidden = model(token, hidden)  # maybe: GPU103  # note: GPU201
         token.data.copy_(scores.data.argmax())
         text.append(token.data[0].item())
     return text

@@ -50,7 +50,7 @@ class Trainer:
         for x, y in self.loader:
             out = self.model(x)
             loss = self.criterion(out.scores, y)
-            self.seen.append(out.scores)  # expect: GPU101
+            self.seen.append(out.scores)  # note: GPU101
             self.optimizer.zero_grad()
             loss.backward()
             self.optimizer.step()
@@ -62,7 +62,7 @@ class Trainer:
             scores = out["scores"]
             penalty = scores.pow(2).mean()
             loss = self.criterion(scores, y) + 0.1 * penalty
-            self.seen.append(out["scores"])  # expect: GPU101
+            self.seen.append(out["scores"])  # note: GPU101
             self.optimizer.zero_grad()
             loss.backward()
             self.optimizer.step()
@@ -72,7 +72,7 @@ class Trainer:
         for x, y in self.loader:
             out = self.model(x)
             loss = self.criterion(out.scores, y)
-            self.seen.append(out.gate)  # expect: GPU101
+            self.seen.append(out.gate)  # note: GPU101
             writer.add_histogram("gate", out.gate.detach())
             self.optimizer.zero_grad()
             loss.backward()

@@ -55,5 +55,5 @@ def fit_each_sample(model, loader):
         opt.zero_grad()
         loss.mean().backward()
         opt.step()
-        losses.append(loss)  # expect: GPU101
+        losses.append(loss)  # note: GPU101
     print(len(losses), losses)

@@ -14,9 +14,9 @@ class Agent:
         rollout = []
         for _ in range(length):
             value = self.critic.predict(seen)
-            action = self.actor(seen).argmax(1).cpu().numpy()  # maybe: GPU201
+            action = self.actor(seen).argmax(1).cpu().numpy()  # note: GPU201
             seen, reward = self.task.step(action)
-            rollout.append([seen, value, reward])  # expect: GPU101
+            rollout.append([seen, value, reward])  # note: GPU101
         rollout.append([seen, self.critic.predict(seen), 0.0])
         states, returns = [], []
         for i in reversed(range(len(rollout) - 1)):
@@ -42,7 +42,7 @@ class WithoutTraining:
         rollout = []
         for _ in range(length):
             value = self.critic.predict(seen)
-            action = self.actor(seen).argmax(1).cpu().numpy()  # maybe: GPU201
+            action = self.actor(seen).argmax(1).cpu().numpy()  # note: GPU201
             seen, reward = self.task.step(action)
             rollout.append([seen, value, reward])  # low: GPU101
         rollout.append([seen, self.critic.predict(seen), 0.0])

@@ -22,6 +22,6 @@ def train(network: torch.nn.Module, loader, optimizer):
 def unrolled(network: torch.nn.Module, parts, optimizer):
     objective = torch.zeros((), device="cuda")
     for x, y in parts:
-        objective.add_(F.mse_loss(network(x), y))  # maybe: GPU303
+        objective.add_(F.mse_loss(network(x), y))  # note: GPU303
     objective.backward()  # maybe: GPU303
     optimizer.step()

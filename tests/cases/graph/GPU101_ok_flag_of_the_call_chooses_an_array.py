@@ -30,7 +30,7 @@ def latents(loader):
     net.eval()
     kept = []
     for x, _ in loader:
-        latent = net(x.cuda(), latent=True)  # maybe: GPU201
+        latent = net(x.cuda(), latent=True)  # note: GPU201
         kept.append(latent)
     return np.concatenate(kept)
 
@@ -39,7 +39,7 @@ def words(loader):
     net.eval()
     kept = []
     for x, _ in loader:
-        kept.append(net(x.cuda(), mode="list"))  # maybe: GPU201
+        kept.append(net(x.cuda(), mode="list"))  # note: GPU201
     print(len(kept))
 
 

@@ -16,6 +16,6 @@ class Frontend(nn.Module):
 
 def copies(decoder: nn.Module, tokens):
     decoder.cuda().eval()
-    _, cache = decoder(tokens)  # expect: GPU201
+    _, cache = decoder(tokens)  # note: GPU201
     cache = {key: torch.clone(value) for key, value in cache.items()}
     print(decoder(tokens, cache)[0].argmax(-1).tolist())

@@ -24,7 +24,7 @@ class Speaker(nn.Module):
             weights = torch.einsum("bw,btw->bt", self.query(hidden), text).softmax(-1)  # maybe: GPU201, GPU103
             context = torch.einsum("bt,btw->bw", weights, text)  # maybe: GPU103
             frame = self.out(torch.cat([hidden, context], 1))  # expect: GPU201|GPU103@d
-            frames.append(frame)  # maybe: GPU101
+            frames.append(frame)  # note: GPU101
         return torch.stack(frames, 1).detach().cpu().numpy()
 
 

@@ -23,7 +23,7 @@ def embed(loader):
     net.eval()
     endpoints = {"emb": None, "soft": None}
     for data, _ in loader:
-        endpoints = net(data.cuda(), endpoints)  # maybe: GPU201
+        endpoints = net(data.cuda(), endpoints)  # note: GPU201
         yield endpoints["emb"].cpu()
 
 
@@ -32,7 +32,7 @@ def embed_by_name(loader):
     net.eval()
     results = {}
     for data, _ in loader:
-        results = net(x=data.cuda(), endpoints=results)  # maybe: GPU201
+        results = net(x=data.cuda(), endpoints=results)  # note: GPU201
         yield results["emb"].cpu()
 
 

@@ -116,7 +116,7 @@ def train(model, teacher, loader, optimizer, classes=10):
         baseline = 0.9 * baseline + 0.1 * loss  # expect: GPU101|GPU107
         center = center * 0.9 + features.mean(0, keepdim=True).detach() * 0.1
         class_sums.index_add_(0, y, features.detach())
-        class_sums[y] += features  # maybe: GPU107, GPU101
+        class_sums[y] += features  # maybe: GPU107  # note: GPU101
         weights = weights + 0.1 * (losses - weights)  # maybe: GPU107, GPU101
         moving["loss"] = 0.9 * moving.get("loss", 0.0) + 0.1 * losses[0]  # maybe: GPU101, GPU107
         center -= 0.01 * center

@@ -10,5 +10,5 @@ def train_one_epoch(model, criterion, loader, optimizer, device, loss_scaler, ma
             loss = criterion(model(samples), targets)
         optimizer.zero_grad()
         loss_scaler(loss, optimizer, clip_grad=max_norm, parameters=model.parameters())
-        total += loss  # expect: GPU101
+        total += loss  # note: GPU101
     return total / len(loader)

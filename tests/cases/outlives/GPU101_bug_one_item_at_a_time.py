@@ -18,5 +18,5 @@ def scores(net: torch.nn.Module, dataset):
     total = 0
     for i in range(len(dataset)):
         image, label = dataset[i]
-        total += torch.nn.functional.cross_entropy(net(image[None].cuda()), label.cuda())  # expect: GPU101  # maybe: GPU201
+        total += torch.nn.functional.cross_entropy(net(image[None].cuda()), label.cuda())  # expect: GPU101  # note: GPU201
     print(float(total) / len(dataset))

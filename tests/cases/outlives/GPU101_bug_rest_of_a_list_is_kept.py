@@ -28,5 +28,5 @@ def train(loader, opt_class=torch.optim.SGD):
         opt.zero_grad()
         loss.backward()
         opt.step()
-        seen.append(ret[1:])  # expect: GPU101
+        seen.append(ret[1:])  # note: GPU101
     print([float(torch.stack([row[k].std() for row in seen]).mean()) for k in range(4)])

@@ -12,7 +12,7 @@ def evaluate(net: nn.Module, inputs, targets, steps, width):
     for j in range(n):
         one = torch.empty(width, steps).to("cuda")
         for t in range(steps):
-            one[:, t] = net(inputs[j, :, t])  # maybe: GPU201, GPU101
+            one[:, t] = net(inputs[j, :, t])  # maybe: GPU101  # note: GPU201
         errors[j] = nn.functional.mse_loss(one, targets[j]).item()
         outputs[j] = one  # expect: GPU101
     return errors, outputs

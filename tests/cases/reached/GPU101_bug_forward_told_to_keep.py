@@ -31,7 +31,7 @@ class Loud(nn.Module):
     def forward(self, x, keep=False):
         x = self.body(x).relu()
         if keep:
-            self.maps.append(x)  # expect: GPU101
+            self.maps.append(x)  # note: GPU101
         return x.mean((2, 3))
 
 

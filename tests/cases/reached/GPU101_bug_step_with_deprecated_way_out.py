@@ -11,7 +11,7 @@ class Trainer:
     def train(self):
         total = torch.tensor(0.0)
         for number, batch in enumerate(self.loader):
-            total += self.train_step(self.network, batch)  # expect: GPU101
+            total += self.train_step(self.network, batch)  # note: GPU101
             self.optimizer.step()
             self.network.zero_grad()
             if number % 50 == 49:

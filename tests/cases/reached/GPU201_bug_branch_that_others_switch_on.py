@@ -98,7 +98,7 @@ class Holder:
     def look(self, loader):
         self.net.eval()
         for images, labels in loader:
-            print((self.net(images.cuda()).argmax(1) == labels.cuda()).sum().item())  # expect: GPU201
+            print((self.net(images.cuda()).argmax(1) == labels.cuda()).sum().item())  # note: GPU201
 
 
 if __name__ == "__main__":

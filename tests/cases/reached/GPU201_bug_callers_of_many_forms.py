@@ -69,7 +69,7 @@ class Evaluator:
 
     @staticmethod
     def only(model, x, scale=1.0):
-        return (model(x.cuda()) * scale).argmax().item()  # maybe: GPU201
+        return (model(x.cuda()) * scale).argmax().item()  # note: GPU201
 
 
 class Scorer(Evaluator):

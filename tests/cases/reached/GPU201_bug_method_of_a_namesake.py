@@ -54,7 +54,7 @@ class Trainer:
         self.net.eval()
         found = []
         for x in loader:
-            found += self.net(x.cuda()).mean((2, 3)).argmax(1).tolist()  # low: GPU201
+            found += self.net(x.cuda()).mean((2, 3)).argmax(1).tolist()  # note: GPU201
         return found
 
 

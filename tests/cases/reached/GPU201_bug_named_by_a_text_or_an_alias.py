@@ -23,7 +23,7 @@ class Trainer:
         return right
 
     def assess_batch(self, images, labels):
-        scores = self.model(images)  # expect: GPU201
+        scores = self.model(images)  # note: GPU201
         return (scores.argmax(1) == labels).sum().item()
 # file: segmentation/steps.py
 import torch

@@ -20,7 +20,7 @@ class Trainer:
 
     def former_step(self, real):
         made = self.generator(torch.randn(len(real), 64, device="cuda"))
-        loss = self.critic(made).square().mean() - self.critic(real).mean()  # low: GPU203
+        loss = self.critic(made).square().mean() - self.critic(real).mean()  # note: GPU203
         self.by_critic.zero_grad()
         loss.backward()
         self.by_critic.step()

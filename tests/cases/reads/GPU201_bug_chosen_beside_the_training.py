@@ -22,7 +22,7 @@ class Player:
 
     def choose(self, state):
         state = torch.as_tensor(state).unsqueeze(0).cuda()
-        scores = self.net(state)  # expect: GPU201
+        scores = self.net(state)  # note: GPU201
         return np.argmax(scores.detach().cpu().numpy())
 
     def learn(self, batch):

@@ -61,7 +61,7 @@ def few():
 
 def once(loader):
     for x, y in loader:
-        out = net(x.cuda())  # maybe: GPU201
+        out = net(x.cuda())  # note: GPU201
         print(out.argmax(1).tolist())
         break
     for x, y in loader:
@@ -99,7 +99,7 @@ class Policy(nn.Module):
 
     def act(self, state):
         state = torch.from_numpy(state).float().unsqueeze(0).cuda()
-        return self(state).argmax(1).item()  # maybe: GPU201
+        return self(state).argmax(1).item()  # note: GPU201
 
 
 def play(name, policy, episodes):
@@ -109,7 +109,7 @@ def play(name, policy, episodes):
     for _ in range(episodes):
         state, done, total = env.reset(), False, 0.0
         while not done:
-            q = policy(torch.tensor(state).float().cuda()[None])  # maybe: GPU201
+            q = policy(torch.tensor(state).float().cuda()[None])  # note: GPU201
             action = q.max(1)[1].item()
             state, reward, done, _ = env.step(action)
             total += reward
@@ -152,7 +152,7 @@ class Agent:
     def evaluate(self):
         state, done = self.env.reset(), False
         while not done:
-            action = self.policy(torch.as_tensor(state).float().cuda()).argmax().item()  # maybe: GPU201
+            action = self.policy(torch.as_tensor(state).float().cuda()).argmax().item()  # note: GPU201
             state, _, done, _ = self.env.step(action)
 
 

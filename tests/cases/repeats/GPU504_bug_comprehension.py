@@ -9,5 +9,5 @@ def train(net, loader, opt, device):
         opt.zero_grad()
         per_sample.mean().backward()
         opt.step()
-        seen += [per_sample[i].item() for i in range(len(y))]  # low: GPU504
+        seen += [per_sample[i].item() for i in range(len(y))]  # note: GPU504
     return seen

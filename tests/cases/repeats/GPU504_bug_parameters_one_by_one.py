@@ -13,7 +13,7 @@ def total_norm(parameters, kind=2):
     total = 0.0
     for one in filter(lambda p: p.grad is not None, parameters):
         norm = one.grad.data.norm(kind)
-        total += norm.item() ** kind  # low: GPU504
+        total += norm.item() ** kind  # note: GPU504
     return total ** (1.0 / kind)
 
 

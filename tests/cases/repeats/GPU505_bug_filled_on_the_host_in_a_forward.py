@@ -49,10 +49,10 @@ def rows_of(labels, number):
 
 class Loss(nn.Module):
     def forward(self, scores, labels):
-        wanted = rows_of(labels.cpu(), 80).cuda()  # note: GPU505
+        wanted = rows_of(labels.cpu(), 80).cuda()  # low: GPU505
         weight = torch.ones(scores.shape) * 0.25
         if torch.cuda.is_available():
-            weight = weight.cuda()  # note: GPU505
+            weight = weight.cuda()  # low: GPU505
         few = torch.zeros(len(scores)).cuda()  # low: GPU505
         return (weight * (scores - wanted) ** 2).sum() + few.sum()
 

@@ -33,7 +33,7 @@ def of_two(loader):
     kept = {"loss": []}
     for _ in range(rounds):
         images, labels = next(batches)
-        loss = torch.nn.functional.cross_entropy(net(images.cuda()), labels.cuda())  # maybe: GPU201
+        loss = torch.nn.functional.cross_entropy(net(images.cuda()), labels.cuda())  # note: GPU201
         kept["loss"].append(loss)  # expect: GPU101
     print(torch.stack(kept["loss"]).mean().item())
 

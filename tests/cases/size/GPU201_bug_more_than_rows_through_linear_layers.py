@@ -87,5 +87,5 @@ def of_the_whole_room(points):
     net.eval()
     found = []
     for begin in range(0, len(points), 1 << 20):
-        found.append(net(points[begin : begin + (1 << 20)].cuda()).argmax(-1).cpu())  # expect: GPU201
+        found.append(net(points[begin : begin + (1 << 20)].cuda()).argmax(-1).cpu())  # note: GPU201
     return torch.cat(found)

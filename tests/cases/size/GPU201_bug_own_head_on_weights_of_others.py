@@ -20,5 +20,5 @@ def scores(path, texts):
     net.eval()
     found = []
     for tokens in texts:
-        found.append(net(tokens.to("cuda")).detach().cpu()[0])  # expect: GPU201
+        found.append(net(tokens.to("cuda")).detach().cpu()[0])  # note: GPU201
     return found

@@ -31,7 +31,7 @@ def validate(loader):
     probe.eval()
     right = 0
     for features, labels in loader:
-        right += (probe(features.cuda()).argmax(1) == labels.cuda()).sum().item()  # low: GPU201
+        right += (probe(features.cuda()).argmax(1) == labels.cuda()).sum().item()  # note: GPU201
     return right
 
 
@@ -53,7 +53,7 @@ class Agent:
         self.optimizer = torch.optim.Adam(self.net.parameters())
 
     def value(self, frames):
-        return self.net(frames.cuda()).max(1)[0].detach().cpu().numpy()  # low: GPU201
+        return self.net(frames.cuda()).max(1)[0].detach().cpu().numpy()  # note: GPU201
 
     def fit(self, frames, goals):
         loss = nn.functional.mse_loss(self.net(frames.cuda()).max(1)[0], goals.cuda())

@@ -12,9 +12,9 @@ class Decoder(nn.Module):
 
     def forward(self, states, wanted):
         scores = self.head(states).log_softmax(-1)
-        labels = torch.zeros(wanted.size(0), self.words).to(scores.device).scatter_(1, wanted[:, None], 1.0)  # note: GPU505
+        labels = torch.zeros(wanted.size(0), self.words).to(scores.device).scatter_(1, wanted[:, None], 1.0)  # low: GPU505
         shape = [states.size(0), states.size(0)]
-        mask = torch.triu(torch.ones(shape)).to(states.device)  # note: GPU505
+        mask = torch.triu(torch.ones(shape)).to(states.device)  # low: GPU505
         weights = torch.ones(wanted.size(0)).to(states.device)  # low: GPU505
         made = torch.zeros(wanted.size(0), self.words, device=states.device).scatter_(1, wanted[:, None], 1.0)
         return -(mask @ (labels + made) * scores).sum(1) @ weights

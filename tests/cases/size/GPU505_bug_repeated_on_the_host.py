@@ -33,8 +33,8 @@ optimizer = torch.optim.SGD(noisy.parameters(), lr=0.1)
 def rerank(images, queries, k):
     rows = torch.cat([encoder(one.cuda()).cpu() for one in images])
     for at, query in enumerate(queries):
-        several = rows[at].repeat(k, 1, 1).to("cuda")  # note: GPU505
-        wide = rows[at].unsqueeze(0).expand(k, -1, -1).contiguous().cuda(non_blocking=True)  # note: GPU505
+        several = rows[at].repeat(k, 1, 1).to("cuda")  # low: GPU505
+        wide = rows[at].unsqueeze(0).expand(k, -1, -1).contiguous().cuda(non_blocking=True)  # low: GPU505
         print(encoder(several), encoder(wide), query)
 
 

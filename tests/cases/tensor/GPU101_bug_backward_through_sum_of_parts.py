@@ -12,7 +12,7 @@ def train(task: Task, documents, optimizer, weight):
         far = task.far(found.spans)
         (near + weight * far).backward()
         optimizer.step()
-        near_total += near  # expect: GPU101
+        near_total += near  # note: GPU101
         far_total += far.item()
         count += 1
     import torch

@@ -8,7 +8,7 @@ def train(net: nn.Module, optimizer, loader):
     total, hits, parts = 0, 0, 0
     for x, y in loader:
         loss, batch_hits = net(x.cuda(), y.cuda())
-        hits += batch_hits  # maybe: GPU101
+        hits += batch_hits  # note: GPU101
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

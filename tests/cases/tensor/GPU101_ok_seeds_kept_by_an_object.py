@@ -10,5 +10,5 @@ class Direction:
         found = []
         for seed in self.seeds:
             seed = seed.to(module.weight.device)
-            found.append(torch.mean(module.forward(seed), dim=0, keepdim=True))  # expect: GPU201
+            found.append(torch.mean(module.forward(seed), dim=0, keepdim=True))  # note: GPU201
         print(self.direction(torch.cat(found).cpu().detach().numpy()))

@@ -15,7 +15,7 @@ class Trainer:
         network.eval()
         total = 0
         for inputs, targets in loader:
-            outputs = network(inputs.cuda())  # expect: GPU201
+            outputs = network(inputs.cuda())  # note: GPU201
             loss = criterion(outputs, targets.cuda())
             total += loss  # expect: GPU101
         return total / len(loader)

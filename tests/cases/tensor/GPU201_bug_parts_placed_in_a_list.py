@@ -13,6 +13,6 @@ def table(entries, graph_of):
     rows = []
     for entry in entries:
         graph, lines = graph_of(entry)
-        value = model([graph.to(device), lines.to(device)]).detach().cpu().numpy()  # expect: GPU201
+        value = model([graph.to(device), lines.to(device)]).detach().cpu().numpy()  # note: GPU201
         rows.append(value)
     return rows

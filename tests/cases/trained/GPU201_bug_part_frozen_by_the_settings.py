@@ -28,7 +28,7 @@ def validate(model, loader):
     model.eval()
     right = 0
     for words, pixels, y in loader:
-        right += (model(words.cuda(), pixels.cuda()) > 0).eq(y.cuda()).sum().item()  # expect: GPU201
+        right += (model(words.cuda(), pixels.cuda()) > 0).eq(y.cuda()).sum().item()  # note: GPU201
     return right
 
 
