@@ -174,7 +174,8 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     flow = run.frame.flow
     grad = grad_mode(evaluator, run.inner, run.where)
     yield from builds_graph(asked, run, grad)
-    if any(_is_left_out(flow, call, run.call) for call in flow.calls.get("no_grad", ())):
+    ways = ((run.frame.flow, run.call), (run.where.flow, run.inner))
+    if any(_is_left_out(flow, guard, call) for flow, call in ways for guard in flow.calls.get("no_grad", ())):
         yield refuted(Question.MEANT, "a `no_grad()` that switches nothing off stands before it, and is told")
     if run.frame.function.is_module and not flow.loops(run.call):
         yield refuted(Question.MEANT, "a script tries its network out")

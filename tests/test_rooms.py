@@ -102,10 +102,10 @@ BUDGETS = {
     f"{ANALYSIS}.domain": 155,
     f"{ANALYSIS}.evaluate": 3_048,
     f"{ANALYSIS}.models": 230,
-    f"{ANALYSIS}.queries": 4_796,
-    RULES: 6_191,
+    f"{ANALYSIS}.queries": 4_803,
+    RULES: 6_187,
 }
-MOST_OF_READING = 15_931  # all of them together; 16,000 is the aim
+MOST_OF_READING = 15_934  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 

@@ -51,7 +51,7 @@ _USED = {
     "bound": "given a name",
 }
 # What an answer says to a claim, for people.
-SIGNS = {Verdict.PROVEN: "yes", Verdict.REFUTED: "no", Verdict.OPEN: "open"}
+_SIGNS = {Verdict.PROVEN: "yes", Verdict.REFUTED: "no", Verdict.OPEN: "open"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +122,11 @@ class Explained:
                 for because in self.answers
             ],
         }
+
+
+def sign_of(answer: Answer) -> str:
+    """An answer in one word: `note` where the claim holds and it says that nothing shows that it matters."""
+    return "note" if answer.minor and answer.verdict is Verdict.PROVEN else _SIGNS[answer.verdict]
 
 
 def line_of(because: Because | Seen, one: Explained) -> str:

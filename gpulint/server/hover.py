@@ -12,7 +12,7 @@ from lsprotocol import types
 from gpulint.answers import Verdict
 from gpulint.findings import Finding
 from gpulint.lint.documentation import page
-from gpulint.lint.explaining import SIGNS, SILENT, Explained, line_of
+from gpulint.lint.explaining import SILENT, Explained, line_of, sign_of
 from gpulint.lint.selection import BUILT_IN
 from gpulint.lint.suppressions import directives
 from gpulint.rule import Rule
@@ -107,7 +107,7 @@ def _considered(one: Explained, of_untold: Container[Verdict]) -> str:
 
 def _answers(one: Explained, shown: Container[Verdict]) -> str:
     return "\n".join(
-        f"- *{because.answer.question.value}* {SIGNS[because.answer.verdict]}: "
+        f"- *{because.answer.question.value}* {sign_of(because.answer)}: "
         f"{because.answer.clause}{line_of(because, one)}"
         for because in one.answers
         if because.answer.verdict in shown

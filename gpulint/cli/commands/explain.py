@@ -14,7 +14,7 @@ from gpulint.cli._dispatch import while_read
 from gpulint.cli._errors import Failed, as_error
 from gpulint.cli._options import Configured, on_terminal, option, print_json
 from gpulint.cli.commands.rules import find
-from gpulint.lint.explaining import SIGNS, SILENT, Explained, explain_text, line_of, notebook_of
+from gpulint.lint.explaining import SILENT, Explained, explain_text, line_of, notebook_of, sign_of
 from gpulint.lint.selection import Selection
 from gpulint.reports import place_in
 from gpulint.reports.layout import Line, hanging, paint, printable, quoted
@@ -129,5 +129,5 @@ def _paragraph(one: Explained, columns: int | None) -> Iterator[Line]:
     for because in one.answers:
         answer = because.answer
         said = f"{answer.clause}{line_of(because, one)}"
-        lead = [(f"  {answer.question.value:<9} ", "label"), (f"{SIGNS[answer.verdict]:<5} ", "")]
+        lead = [(f"  {answer.question.value:<9} ", "label"), (f"{sign_of(answer):<5} ", "")]
         yield from hanging(lead, said, columns)
