@@ -318,8 +318,8 @@ def _over_loader(asked: Asked, owner: Owner) -> bool:
     """Whether a place is filled in each round over all that a loader gives, here or where the method is called."""
     if owner.frame.function.name in BATCH_HOOKS and owner.kind == "object":
         return True
-    steps = [one for one in asked.multiplicity.of(owner.at, owner.frame) if one.rate == "step" and one.frame]
-    filling: list[Any] = [*_many(asked, owner), *steps]
+    ways = asked.multiplicity.of(owner.at, owner.frame) if owner.kind != "local" else ()
+    filling: list[Any] = [*_many(asked, owner), *(one for one in ways if one.rate == "step" and one.frame)]
     loops = ((iterated(one.loop), one.frame) for one in filling)
     through = [asked.evaluator.value_of(node, frame) for node, frame in loops if node is not None]
     items = [asked.evaluator.element(one) for one in through]

@@ -207,6 +207,7 @@ def _report(asked: Asked, one: Carried, through: list[Backward], together: list[
         f"`{asked.source(one.node)}` carries its autograd graph from one iteration into the next",
         reason,
         _OF_INPUT if is_input else _COST,
+        Severity.ERROR if through or is_input else Severity.WARNING,
         repair=partial(_repair, asked, through, together) if through or is_input else None,
     )
 

@@ -153,6 +153,8 @@ def _late(asked: Asked, forward: Forward, made: Definition) -> _Late | None:
     freed = [statement for statement, _ in read if isinstance(statement, ast.Delete)]
     needed = [statement for statement, _ in read if statement not in freed]
     unread = not (needed or made.path)
+    if any(isinstance(one, ast.Lambda) for _, use in read for one in flow.ancestors(use)):
+        return None  # which may read it whenever it is called
     if not owners or made in loss or unread or any(one.kind != "assign" for one in owners):
         return None
     last = max(needed, key=order.__getitem__, default=made.statement)

@@ -63,7 +63,7 @@ class DeprecatedMemoryApi(Rule):
     ## Options
     `target-torch`: the oldest version of torch that the program must run with; names that are newer are not asked for.
     It is taken from `target-torch` of the configuration where that is set, else from what the project requires:
-    `"torch>=2.2"` in its `pyproject.toml`, `setup.cfg`, `setup.py` or `requirements.txt`. A project that
+    `"torch>=2.2"` in its `pyproject.toml`, `setup.cfg`, `setup.py`, `requirements.txt` or conda's `environment.yml`. A project that
     requires an older torch than the one that deprecates a name, `"torch==2.0.1"`, hears nothing about it; no more does one that
     imports what newer ones do not have, `torch._six`.
     """

@@ -33,6 +33,12 @@ from gpulint.source.program import Top
         ("requirements.txt", "numpy>=1\ntorch==2.0.0\n", (2, 0)),
         ("requirements.txt", "torch!=2.1,>=2.0\n", (2, 0)),
         (
+            "environment.yml",
+            "dependencies:\n- pytorch=1.8.1=py3.8_cuda10.2\n- pytorch-lightning=1.3\n",
+            (1, 8),
+        ),
+        ("env.yaml", "dependencies:\n  - pytorch::pytorch>=2.1\n  - pip:\n    - torchvision==0.9\n", (2, 1)),
+        (
             "requirements.txt",
             "tqdm\nhttp://example.org/whl/torch-0.3.0.post4-cp35-cp35m-linux_x86_64.whl\n",
             (0, 3),

@@ -98,14 +98,14 @@ FLOORS: dict[str, set[str]] = {
 BUDGETS = {
     ANALYSIS: 139,
     f"{ANALYSIS}.syntax": 720,
-    f"{ANALYSIS}.project": 652,
+    f"{ANALYSIS}.project": 658,
     f"{ANALYSIS}.domain": 155,
-    f"{ANALYSIS}.evaluate": 3_048,
+    f"{ANALYSIS}.evaluate": 3_051,
     f"{ANALYSIS}.models": 230,
-    f"{ANALYSIS}.queries": 4_803,
-    RULES: 6_187,
+    f"{ANALYSIS}.queries": 4_829,
+    RULES: 6_190,
 }
-MOST_OF_READING = 15_934  # all of them together; 16,000 is the aim
+MOST_OF_READING = 15_972  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 

@@ -352,6 +352,17 @@ def test_a_function_is_decorated_where_all_that_it_calls_is_known() -> None:
     assert "@torch.no_grad()\ndef measure(" in text
 
 
+DIFFERENTIATES = """
+def slope(x):
+    x = x.detach().requires_grad_()
+    return torch.autograd.grad((x**2).sum(), x)[0]
+
+
+def steepness(x):
+    return slope(x).abs().max().item()
+"""
+
+
 @pytest.mark.parametrize(
     ("imports", "use"),
     [
@@ -359,8 +370,9 @@ def test_a_function_is_decorated_where_all_that_it_calls_is_known() -> None:
         ("import aligning", "total += aligning.Registration().fit(y.detach(), x)"),
         ("import inspect", "total += y.argmax().item() + len(inspect.signature(measure).parameters)"),
         ("from somewhere import table", "total += y.argmax().item(); table[0] = measure"),
+        (DIFFERENTIATES, "total += y.argmax().item() + steepness(x.cuda())"),
     ],
-    ids=["unseen_function", "unseen_object", "signature_read", "registered"],
+    ids=["unseen_function", "unseen_object", "signature_read", "registered", "differentiates"],
 )
 def test_no_decorator_where_more_than_the_forward_could_be_meant(imports: str, use: str) -> None:
     text = evaluation(imports, use)

@@ -360,7 +360,7 @@ class _Worklist:
         if isinstance(outer, ast.Call) and outer.func is not above and node is above.body:
             self.given_to(above, outer, frame, path)
         else:
-            self.use("given", node, frame, path, "Lambda")
+            self.use("given", above, frame, path, "Lambda")
 
     def keyword(self, node: Any, above: Any, frame: Frame, path: Path) -> None:
         self.given_to(node, frame.flow.parents[above], frame, path)

@@ -380,8 +380,9 @@ class Evaluator:
         return join(self.value_of(one, frame) for one in node.values).without_const
 
     def _comparison(self, node: ast.Compare, frame: Frame) -> Value:
+        with_none = any(isinstance(one, ast.Constant) and one.value is None for one in node.comparators)
         is_elementwise = not isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn))
-        for one in (node.left, *node.comparators) if is_elementwise else ():
+        for one in (node.left, *node.comparators) if is_elementwise and not with_none else ():
             value = self.value_of(one, frame)
             if value.kind in ("tensor", "parameter") or value.is_moved:
                 return Value("tensor", device=value.device, size=value.size)

@@ -428,9 +428,11 @@ class Names:
 
     def is_module(self, cls: Class) -> bool:
         """Whether a class derives from torch's modules, or from what wraps one."""
+        table = self._evaluator.table
         names = self._evaluator.program.library_bases(cls)
-        rows = (self._evaluator.table.function(one) for one in names if "." in one)
-        by_name = any(one.rpartition(".")[2] in MODULE_BASES for one in names)
+        own = [one for one in names if one.partition(".")[0] not in table.knows("other-frameworks")]
+        rows = (table.function(one) for one in own if "." in one)
+        by_name = any(one.rpartition(".")[2] in MODULE_BASES for one in own)
         return by_name or any(row is not None and row.gives in ("module", "argument") for row in rows)
 
     def is_part_of_modules(self, cls: Class | None) -> bool:

@@ -12,6 +12,7 @@ from gpulint.analysis.project.file import File
 from gpulint.analysis.project.program import Program, Sources
 
 _FILES: Final = ("pyproject.toml", "setup.cfg", "setup.py", "requirements.txt")
+_OF_CONDA: Final = ("environment.yml", "environment.yaml", "env.yml", "env.yaml", "conda.yml", "conda.yaml")
 
 
 def _requirement(package: str) -> re.Pattern[str]:
@@ -24,6 +25,10 @@ def _requirement(package: str) -> re.Pattern[str]:
 
 
 _TORCH: Final = _requirement("torch")
+# `- pytorch=1.8.1`, `- pytorch::pytorch>=1.8`, and pip's `- torch==1.8.1` in the same file
+_CONDA: Final = re.compile(
+    r"^[ \t]*-[ \t]*[\"']?(?:[\w-]+::)?(?:py)?torch[ \t]*([<>=~!]+[^\"'\n#]*)", re.MULTILINE
+)
 _WHEEL: Final = re.compile(r"/torch-(\d+\.\d+)[^/\s]*\.whl")  # by its address
 _BOUND: Final = re.compile(r"(===?|>=?|~=|\^|~)?[ \t]*v?(\d+)(?:\.(\d+))?")
 
@@ -92,8 +97,10 @@ def _requirements(project: Sources | None, filename: str) -> list[str]:
     texts = project.beside(filename, _FILES)
     found = [one for text in texts for one in _TORCH.findall(text)]
     wheels = [f"=={one}" for text in texts for one in _WHEEL.findall(text)]
+    listed = [one for text in project.beside(filename, _OF_CONDA) for one in _CONDA.findall(text)]
+    conda = [f"=={one[1:]}" if one[0] == "=" != one[1:2] else one for one in listed]
     # `torch = "1.13.1"` is that version alone; `torch = "^1.13"` says its bound
-    return [*wheels, *(bound or (f"=={one}" if one[:1].isdigit() else one) for bound, one in found)]
+    return [*wheels, *conda, *(bound or (f"=={one}" if one[:1].isdigit() else one) for bound, one in found)]
 
 
 def _highest(requirement: str) -> tuple[int, int] | None:

@@ -16,6 +16,7 @@ from gpulint.analysis.evaluate.consumers import Use
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class
+from gpulint.analysis.queries.calls import done_within, run_by
 from gpulint.analysis.queries.networks.runs import Run, runs
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import handed_on, named_otherwise
@@ -24,6 +25,8 @@ from gpulint.analysis.syntax.flow import Flow
 from gpulint.analysis.syntax.nodes import LOOPS, arguments, called_on, last_name
 
 _SIMPLE: Final = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
+_DIFFERENTIATES: Final = frozenset({"differentiates"})
+_DEEPEST: Final = 4  # calls below one
 _PLAIN_DECORATORS: Final = frozenset(
     "property staticmethod classmethod override final wraps lru_cache cache".split()
 )
@@ -46,7 +49,7 @@ def cover(evaluator: Evaluator, steps: Steps, found: Sequence[Run], whole: bool 
     trains = [one.node for one in steps.of(function) if one.work == "train"]
     doubt = next((why for one in found if (why := _wanted(evaluator, one))), "")
     if whole and not trains and not function.is_module and _may_be_decorated(evaluator, frame, found):
-        if not _stranger(evaluator, frame, function.node):
+        if not _may_want_grad(evaluator, frame, function.node):
             return Cover(True, doubt=doubt)
     loops = [flow.loops(one.call) for one in found]
     shared = [one for one in loops[0] if isinstance(one, LOOPS) and all(one in several for several in loops)]
@@ -54,7 +57,7 @@ def cover(evaluator: Evaluator, steps: Steps, found: Sequence[Run], whole: bool 
         of_training = any(loop in flow.loops(node) for node in trains)
         if of_training or _suspends(loop) or _others(evaluator, frame, found, loop):
             continue
-        if not _stranger(evaluator, frame, loop):
+        if not _may_want_grad(evaluator, frame, loop):
             return Cover(False, (loop,), doubt)
     return _narrow(evaluator, frame, found, doubt)
 
@@ -64,6 +67,8 @@ def _narrow(evaluator: Evaluator, frame: Frame, found: Sequence[Run], doubt: str
     statements = tuple(dict.fromkeys(flow.statement_of(one.call) for one in found))
     alone = all(isinstance(one, _SIMPLE) and not shares_rows(flow, one) for one in statements)
     if not alone or any(_suspends(one) or _others(evaluator, frame, found, one) for one in statements):
+        return None
+    if any(_differentiates(evaluator, frame, one) for one in statements):
         return None
     strange = next((why for one in statements if (why := _stranger(evaluator, frame, one))), "")
     return Cover(False, statements, f"`{strange}` is not seen, and may need grad" if strange else doubt)
@@ -109,6 +114,19 @@ def _is_had_by_others(evaluator: Evaluator, use: Use) -> bool:
         return cls is None or not any(evaluator.made(cls))
     made = use.frame.flow.definitions.get(base, ())
     return not made or (use.frame.caller is None and any(one.kind == "parameter" for one in made))
+
+
+def _may_want_grad(evaluator: Evaluator, frame: Frame, inside: Any) -> bool:
+    """Whether something in a piece of code differentiates, or is not seen and may."""
+    return _differentiates(evaluator, frame, inside) or bool(_stranger(evaluator, frame, inside))
+
+
+def _differentiates(evaluator: Evaluator, frame: Frame, inside: Any) -> bool:
+    """Whether a call in a piece of code differentiates, or runs what does."""
+    calls = [one for one in ast.walk(inside) if isinstance(one, ast.Call) and one in frame.flow.parents]
+    within = (each for one in calls for each in run_by(evaluator, one, frame))
+    own = any(evaluator.does(one, frame) in _DIFFERENTIATES for one in calls)
+    return own or any(done_within(evaluator, one, _DIFFERENTIATES, depth=_DEEPEST) for one in within)
 
 
 def _stranger(evaluator: Evaluator, frame: Frame, inside: Any) -> str:

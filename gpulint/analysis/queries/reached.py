@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.project.file import Function
+from gpulint.analysis.project.file import Class, File, Function
 from gpulint.analysis.syntax.nodes import last_name
 from gpulint.answers import Answer, Question, minor, refuted
 
@@ -63,7 +63,22 @@ def _is_never_built(evaluator: Evaluator, function: Function) -> bool:
             if one.cls is not cls and cls.name in one.words:
                 if any(key.rpartition(".")[2] == cls.name for key in one.flow.uses):
                     return False
-    return not _is_exported(evaluator, function)
+    return not _is_exported(evaluator, function) and not _is_asked_for_by_text(evaluator, cls)
+
+
+def _is_asked_for_by_text(evaluator: Evaluator, cls: Class) -> bool:
+    """Whether a module that has a class is asked for something by a name that is worked out: `getattr(trainers, args.trainer)`, `eval(args.runner)`."""
+    for word in ("getattr", "eval", "globals"):
+        for file in evaluator.program.searched(word, cls.file):
+            for function, call in file.calls_named(word):
+                if not isinstance(call.func, ast.Name):
+                    continue
+                module: Any = file
+                if word == "getattr" and call.args:
+                    module = evaluator.value_of(call.args[0], evaluator.root(function)).ref
+                if isinstance(module, File) and evaluator.program.top_level(module, cls.name) is cls:
+                    return True
+    return False
 
 
 def named_otherwise(evaluator: Evaluator, function: Function) -> bool:

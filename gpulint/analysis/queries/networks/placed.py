@@ -33,6 +33,8 @@ def placed(evaluator: Evaluator, node: Any, frame: Frame) -> Placed:
     for use in effects_before(evaluator, place_of(evaluator, node, frame), _MOVES):
         assert use.row is not None
         device = _device(evaluator, use.row, use.node, frame)
+        if device == "host" and not {*use.frame.flow.conditions(use.node)} <= {*frame.flow.conditions(node)}:
+            continue  # some of the time: `model.cuda() if args.cuda else model.cpu()`
         if device is not None:  # else it changes the type
             return Placed(device, "moved", use.node)
     if value.device != "?":
