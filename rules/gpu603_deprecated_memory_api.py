@@ -9,7 +9,7 @@ from gpulint.analysis.asked import Asked
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.models.table import Renamed
 from gpulint.analysis.project.file import Function
-from gpulint.analysis.project.requirements import newest_torch, oldest_torch, version_of
+from gpulint.analysis.project.requirements import oldest_torch, torch_of, version_of
 from gpulint.analysis.syntax.flow import Definition, Flow
 from gpulint.analysis.syntax.nodes import dotted, last_name
 from gpulint.answers import Answer, Question, proven, refuted, until_refuted
@@ -64,8 +64,8 @@ class DeprecatedMemoryApi(Rule):
     `target-torch`: the oldest version of torch that the program must run with; names that are newer are not asked for.
     It is taken from `target-torch` of the configuration where that is set, else from what the project requires:
     `"torch>=2.2"` in its `pyproject.toml`, `setup.cfg`, `setup.py`, `requirements.txt` or conda's `environment.yml`. A project that
-    requires an older torch than the one that deprecates a name, `"torch==2.0.1"`, hears nothing about it; no more does one that
-    imports what newer ones do not have, `torch._six`.
+    requires an older torch than the one that deprecates a name, `"torch==2.0.1"`, hears nothing about it; no more does one whose
+    README speaks of none that is newer, or that imports what newer ones do not have, `torch._six`.
     """
 
     code = "GPU603"
@@ -81,7 +81,7 @@ class DeprecatedMemoryApi(Rule):
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         chosen = version_of(options.get("target-torch"))
         target = chosen or oldest_torch(asked.program.sources, asked.filename)
-        newest = None if chosen else newest_torch(asked.program, asked.file)
+        newest = None if chosen else torch_of(asked.program, asked.file)
         for node, frame, now, old in _old_names(asked):
             needed = version_of(now.brought or now.since) or _EVERYWHERE
             since = version_of(now.since) or _EVERYWHERE

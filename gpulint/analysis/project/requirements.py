@@ -36,7 +36,7 @@ _BOUND: Final = re.compile(r"(===?|>=?|~=|\^|~)?[ \t]*v?(\d+)(?:\.(\d+))?")
 _TOLD: Final = re.compile(
     r"(?i)(?<![^\W_])(?:py)?torch\b[ \t]*[(\[:,*`]*[ \t]*(?:version|ver\.?|v\.?)?[ \t=:`*]*(\d)\.(\d+)(?![\d+]|[\d.]*\+)"
 )
-_PROSE: Final = ("README.md", "README.rst", "README.txt", "README")
+_PROSE: Final = ("README.md", "readme.md", "Readme.md", "README.rst", "README.txt", "README")
 _UPPER: Final = re.compile(r"(===?|<=?|~=|\^|~)[ \t]*v?(\d+)(?:\.(\d+))?(?:\.(\d+|\*))?")
 _LAST: Final = 99  # no minor version is higher
 

@@ -16,7 +16,7 @@ from gpulint.analysis.evaluate.consumers import Use
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class
-from gpulint.analysis.queries.calls import done_within, run_by
+from gpulint.analysis.queries.calls import done_within, entered, run_by
 from gpulint.analysis.queries.networks.runs import Run, runs
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import handed_on, named_otherwise
@@ -124,7 +124,8 @@ def _may_want_grad(evaluator: Evaluator, frame: Frame, inside: Any) -> bool:
 def _differentiates(evaluator: Evaluator, frame: Frame, inside: Any) -> bool:
     """Whether a call in a piece of code differentiates, or runs what does."""
     calls = [one for one in ast.walk(inside) if isinstance(one, ast.Call) and one in frame.flow.parents]
-    within = (each for one in calls for each in run_by(evaluator, one, frame))
+    frames = (frame, *entered(evaluator, frame, 1))  # also what callers give it to call
+    within = (each for where in frames for one in calls for each in run_by(evaluator, one, where))
     own = any(evaluator.does(one, frame) in _DIFFERENTIATES for one in calls)
     return own or any(done_within(evaluator, one, _DIFFERENTIATES, depth=_DEEPEST) for one in within)
 
