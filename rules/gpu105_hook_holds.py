@@ -22,7 +22,7 @@ from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.flow import Flow
 from gpulint.analysis.syntax.nodes import arguments, called_on
-from gpulint.answers import Answer, Question, confidence_of, left_open, minor, proven, refuted, until_refuted
+from gpulint.answers import Answer, Question, confidence_of, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, RelatedNode, Repair, Report, Rule
@@ -293,7 +293,7 @@ def _of_held(
             yield refuted(Question.READS, "what is made of it is wanted on the device")
         places = (moved_anywhere(evaluator, each.expression, each.frame) for each in running)
         if not graph and any(where.device == "host" for where in places):
-            yield minor(Question.DEVICE, "nothing moves the network to a GPU")
+            yield left_open(Question.DEVICE, "nothing moves the network to a GPU")
         yield proven(Question.OUTLIVES, "nothing empties it where no backward comes")
     else:
         cut = any(use.role == "cuts" for use in outside)

@@ -303,11 +303,8 @@ def _of_trained(asked: Asked, run: Run, found: Gradients, wants: bool) -> Iterat
     backwards = outcome(evaluator, run.inner, run.where).wanted
     if wants and any(goes_backward_by(evaluator, one.frame.function) for one in backwards):
         yield refuted(Question.GRAPH, "the framework freezes what another optimizer has")
-    weighs = weight(evaluator, run.network)
-    if wants and weighs.whole and weighs.least < TOY:
-        yield left_open(Question.SIZE, f"its gradients are small, of {weighs.least:,} weights")
-    if wants and weighs.least < NARROW:
-        yield minor(Question.SIZE, "it costs time, and no memory that its own step does not take")
+    if wants and weight(evaluator, run.network).least < NARROW:
+        yield left_open(Question.SIZE, "it costs time, and no memory that its own step does not take")
     fed = (one for one in consumers(evaluator, run.inner, run.where, "graph") if one.role == "fed")
     if not wants and any(forward_of(evaluator, one.node, one.frame) for one in fed):
         yield refuted(Question.REACHED, "it is told where another network is given what it gives")

@@ -102,10 +102,10 @@ BUDGETS = {
     f"{ANALYSIS}.domain": 155,
     f"{ANALYSIS}.evaluate": 3_051,
     f"{ANALYSIS}.models": 230,
-    f"{ANALYSIS}.queries": 4_830,
-    RULES: 6_190,
+    f"{ANALYSIS}.queries": 4_827,
+    RULES: 6_187,
 }
-MOST_OF_READING = 15_973  # all of them together; 16,000 is the aim
+MOST_OF_READING = 15_967  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 

@@ -205,8 +205,5 @@ def of_device(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
     given = [evaluator.value_of(one, run.where) for one in run.inner.args if not isinstance(one, ast.Starred)]
     if any(one.device == "cuda" for one in given) or goes_backward_by(evaluator, run.frame.function):
         return  # a framework sees to it, or what is on a GPU goes through no network that is not
-    place = moved_anywhere(evaluator, run.named, run.where)
-    if place.device == "host" and place.how == "moved":
-        yield left_open(Question.DEVICE, "the network is put on the CPU")
-    elif place.device == "host":
-        yield minor(Question.DEVICE, "nothing moves the network to a GPU")
+    if moved_anywhere(evaluator, run.named, run.where).device == "host":
+        yield left_open(Question.DEVICE, "nothing moves the network to a GPU")

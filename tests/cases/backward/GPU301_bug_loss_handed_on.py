@@ -23,7 +23,7 @@ class Fit:
         for x, y in loader:
             loss = F.cross_entropy(self.net(x), y)
             self.opt.zero_grad()
-            loss.backward(retain_graph=True)  # note: GPU301
+            loss.backward(retain_graph=True)  # low: GPU301
             self.opt.step()
         return loss
 
@@ -31,5 +31,5 @@ class Fit:
         for x, y in loader:
             self.last = F.cross_entropy(self.net(x), y)
             self.opt.zero_grad()
-            self.last.backward(retain_graph=True)  # note: GPU301
+            self.last.backward(retain_graph=True)  # low: GPU301
             self.opt.step()

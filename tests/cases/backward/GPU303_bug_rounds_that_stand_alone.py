@@ -21,7 +21,7 @@ class Tracker:
             if last is not None:
                 loss = loss + (out - last).pow(2).mean()
             last = out.detach()
-            total += loss  # note: GPU303
+            total += loss  # low: GPU303
         self.optimizer.zero_grad()
         total.backward()
         self.optimizer.step()
@@ -33,7 +33,7 @@ class Tracker:
             out = self.head(hidden)
             loss = self.criterion(out, masks)
             hits += (out.argmax(1) == masks).sum().item()
-            total += loss  # note: GPU303
+            total += loss  # low: GPU303
         self.optimizer.zero_grad()
         total.backward()
         self.optimizer.step()

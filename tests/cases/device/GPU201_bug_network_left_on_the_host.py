@@ -20,7 +20,7 @@ def listen(loader, path):
     net.eval()
     right = 0
     for x, y in loader:
-        right += (net(x).argmax(1) == y).sum().item()  # note: GPU201
+        right += (net(x).argmax(1) == y).sum().item()  # low: GPU201
     return right
 
 
@@ -55,7 +55,7 @@ def listen_to_one_of_two(loader, state, kind):
     heard.eval()
     right = 0
     for x, y in loader:
-        right += (heard(x).argmax(1) == y).sum().item()  # note: GPU201
+        right += (heard(x).argmax(1) == y).sum().item()  # low: GPU201
     return right
 
 
