@@ -17,9 +17,9 @@ class HeldGraph(HeldRule):
     ## Why is this bad
     A tensor keeps the graph that made it. Held across iterations, so is everything the graph saved. Where no
     backward goes through the value (evaluation without `no_grad`), that is every activation of every batch: an
-    *error*, or a *warning* where the rounds are no batches or what is held goes out of sight. Where `backward()` has
+    *error*, or where the rounds are no batches or what is held goes out of sight a *warning*, if something shows how much that is. Where `backward()` has
     freed the graph's buffers, its nodes still pile up in host memory, and a running total becomes one ever deeper
-    graph: a *note* for a scalar, which fails no run, a *warning* for what has a size of its own. Where the forward itself is
+    graph: a *note*, which fails no run. Where the forward itself is
     told as a *warning* (GPU201), what keeps its graph is a *note* that names it: one mend serves both.
 
     `.cpu()`, `.to()`, `.clone()`, `.float()` and indexing keep the graph. `.item()`, `.detach()` and `float()` do not.

@@ -37,7 +37,8 @@ class CarriedState(Rule):
     ## What it does
     Finds recurrent state that goes from one training iteration into the next without `detach()`. So do inputs
     that a loop changes by their own gradient, as an attack does: those that are never cut are found as well. Of a table of
-    results that goes through a network out of sight it tells with a doubt: the network may only fill it.
+    results that goes through a network out of sight it tells with a doubt: the network may only fill it. In an evaluation with grad, where
+    no backward is seen to need it, it is a *warning*.
 
     ## Why is this bad
     The state carries the graph of the iteration that made it, which carries the one before: the graph grows with

@@ -61,12 +61,12 @@ class EvalWithGrad(Rule):
     Told in doubt where the text around it speaks for it: only its name says that a network runs, or its method is not seen,
     `model.evaluation_step(x)`, and may switch grad off by itself; only a text chooses the phase, `to_do == "train"`; some of
     those who call the function switch grad off, or its class derives from one that is not seen; the result goes to code that
-    is not seen, or nobody reads it. So is what may be too little to matter: a network of next to no weights, a loop that ends with its first
-    round or has a handful, a forward that no loop is seen to run, a function that nothing in the program calls, a network
-    that nothing puts on a GPU.
+    is not seen, or nobody reads it; nothing puts the network on a GPU.
 
     It is a warning where something shows that the forward saves much: pictures go through convolutions, batches go
-    through it, or the network is known to be large. It is a note where nothing shows that, nor that it is little.
+    through it, or the network is known to be large. It is a note where nothing shows that, or where it is little: a network of next to
+    no weights, a loop that ends with its first round or has a handful, a forward that no loop is seen to run, a function that nothing in
+    the program calls.
 
     ## Why is this bad
     With grad enabled the forward saves every activation for a backward that never comes. `model.eval()` changes

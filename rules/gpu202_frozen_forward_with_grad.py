@@ -101,8 +101,8 @@ class FrozenForwardWithGrad(Rule):
     Whose gradients a backward makes beside those that it is for is followed as well: on each way on which the program goes on, what steps
     or clears them first. Told is an attack within a training, whose `backward()` is for the gradient of its input and makes those of all
     weights, which `zero_grad()` throws away; and a judge in the step of a generator or an actor, also of networks and optimizers that go
-    by key. It is a note, for it costs time and no memory that its own step does not take, a warning where the network is seen to be large,
-    and at low confidence where all of it is seen and small. Nothing is said where it is frozen by then, by whichever method or caller, where the same gradients are stepped
+    by key. It costs time, and no memory that its own step does not take: a warning where the network is seen to be large, else
+    at low confidence. Nothing is said where it is frozen by then, by whichever method or caller, where the same gradients are stepped
     with before anybody clears them, or where an optimizer of which it is not seen what it has steps first. A forward of which
     `autograd.grad(loss, x)` asks nothing, as `x` is not in it, is told too: it can run under `no_grad`.
 

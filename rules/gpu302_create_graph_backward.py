@@ -46,8 +46,8 @@ class CreateGraphBackward(Rule):
     stays through the next forward, until `zero_grad()` or, where the model itself is dropped, until the garbage
     collector runs. `torch.autograd.grad` hands the gradients out instead: they go when their names do.
 
-    A second backward through the gradients, as of a gradient penalty, frees most of it: then this is an *info*. What a
-    constructor or a script runs once is told in doubt.
+    A second backward through the gradients, as of a gradient penalty, frees most of it: then this is a *note*, as is what a
+    constructor or a script runs once.
 
     ## What it costs
     An 8-layer MLP, batch 512 × 1,024 (NVIDIA H200, torch 2.11). An optimizer reads the gradients:

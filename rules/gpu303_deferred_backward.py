@@ -32,7 +32,7 @@ class DeferredBackwardRule(Rule):
     ## What it does
     Finds losses of several micro-batches that are summed in a loop, with one backward after it, or in some of its rounds. Rounds that go on
     from what the one before has computed, as over the frames of one sequence, need that one backward, and are let be.
-    It is a note where nothing shows that a round's graph saves much, and has low confidence where the network is small.
+    It is a note where nothing shows that a round's graph saves much, or the network is small.
 
     ## Why is this bad
     Gradients add up by themselves: a backward per micro-batch gives the same gradients. Summing first keeps the

@@ -42,7 +42,8 @@ class SyncPerElement(Rule):
     And loops that read a number of each of a network's parameters: `for p in model.parameters(): total += p.grad.norm().item()`, or
     `any(not torch.isfinite(p.grad).all() for p in params)`. These are notes: as many waits as the network has parameters. Stack the numbers
     on the GPU and read them once, `torch.stack(torch._foreach_norm(grads)).norm().item()`; `torch.nn.utils.clip_grad_norm_` gives it too.
-    A loop within another one of the step is a *warning*. Any other, of which the code seldom says how many rounds it has, is a *note*.
+    A loop within another one of the step is a *warning*. Any other, of which the code seldom says how many rounds it has, is a *note*,
+    as is what the code names no device of.
 
     ## Why is this bad
     Each read waits for the GPU and copies a few bytes on its own. The whole tensor takes one wait and one copy.

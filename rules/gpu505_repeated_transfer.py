@@ -41,9 +41,9 @@ class RepeatedTransfer(Rule):
     `padded = torch.zeros(n, length, size); padded[:, : x.shape[1]] = x; x = padded.to(x.device)` takes what is on the GPU there and back.
 
     It is a warning where the size is shown to matter: a million bytes by the text, a shape made of three sizes of other tensors, or that of
-    pictures or sequences on their way through a network. It is a note where it has two dimensions and more, or three of them are repeated:
-    one-hot labels, a mask, the first states of a decoder. What has few numbers by the text, or one for each sample or place, is a note with
-    low confidence: that costs a wait and no memory, which may be nothing in a step that waits anyhow. So are moves under a condition that asks for more than a GPU, those in loops that
+    pictures or sequences on their way through a network. What has two dimensions and more, of sizes that are not shown (one-hot labels, a mask, the first
+    states of a decoder), few numbers by the text, or one for each sample or place, is a note with
+    low confidence: that costs a wait and little memory, which may be nothing in a step that waits anyhow. So are moves under a condition that asks for more than a GPU, those in loops that
     do not train, and places of which it is not shown that they are tensors on the host, and large tensors in functions that nobody is seen to call. It is a note
     in classes that nothing in the program makes. It is silent about few numbers in what a step
     calls; about what is moved every so many steps; about what data of the host is put into before it is moved, which has to be brought there; in loops
