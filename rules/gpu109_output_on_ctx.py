@@ -101,14 +101,15 @@ def _kept(method: Function) -> Iterator[Definition]:
         returned = {one for one in returned if not isinstance(one[0], ast.arg)}
     for key, definitions in flow.definitions.items():
         for one in definitions if key.startswith(f"{ctx}.") else ():
-            if one.kind == "assign" and not one.path and _meet(returned, _made_as(method, one.value)):
+            if one.kind == "assign" and _meet(returned, _made_as(method, one.value, one.path)):
                 yield one
 
 
 def _made_as(method: Function, node: Any, path: tuple[Any, ...] = (), depth: int = 5) -> set[_Made]:
     """The expressions that the parts of an expression are the results of, or are taken from by a path, whatever names they go by."""
     if isinstance(node, (ast.Tuple, ast.List)):
-        parts = [(one, path) for one in node.elts]
+        picked = path and isinstance(path[0], int) and path[0] < len(node.elts)  # `ctx.a, ctx.b = a, b`
+        parts = [(node.elts[path[0]], path[1:])] if picked else [(one, path) for one in node.elts]
     elif isinstance(node, (ast.Name, ast.Attribute)):
         bound = [one for one in method.flow.reaching(node) if one.kind in ("assign", "parameter")]
         parts = [(one.node if one.kind == "parameter" else one.value, (*one.path, *path)) for one in bound]
@@ -130,7 +131,7 @@ def _claimed(asked: Asked, cls: Class, method: Function, kept: Definition) -> Cl
 
 
 def _answers(cls: Class, method: Function, kept: Definition) -> Iterator[Answer]:
-    made = _made_as(method, kept.value)
+    made = _made_as(method, kept.value, kept.path)
     for call in method.flow.calls.get("mark_non_differentiable", ()):
         if any(_meet(made, _made_as(method, one)) for one in call.args):
             yield refuted(Question.GRAPH, "no gradients flow to it, so it has no node of the graph", call)

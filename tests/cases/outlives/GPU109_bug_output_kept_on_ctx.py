@@ -80,6 +80,18 @@ class Cached(Function):
         return 2 * grad * out.sqrt()
 
 
+class Together(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        half, out = x / 2, x.tanh()
+        ctx.half, ctx.out = half, out  # expect: GPU109
+        return out
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * (1 - ctx.out.square()) + 0 * ctx.half
+
+
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
