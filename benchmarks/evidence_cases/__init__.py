@@ -10,14 +10,5 @@ PROCESS_CASES = [*processes.CASES, *contexts.CASES]
 
 def all_cases() -> list[Case]:
     """Every case that runs in the measuring process, by code."""
-    found = [
-        *held.CASES,
-        *modes.CASES,
-        *gradients.CASES,
-        *release.CASES,
-        *slow.CASES,
-        *newcomers.CASES,
-        *built.CASES,
-        *parts.CASES,
-    ]
-    return sorted(found, key=lambda case: case.code)
+    modules = (held, modes, gradients, release, slow, newcomers, built, parts)
+    return sorted((case for module in modules for case in module.CASES), key=lambda case: case.code)

@@ -16,12 +16,7 @@ KINDS = 21  # of labels, where all are made one-hot at once
 
 
 def _training(setup: Setup, net: nn.Module, loss_of: Callable[[], Tensor]) -> Step:
-    optimizer = torch.optim.SGD(net.parameters(), lr=1e-4)
-
-    def step() -> None:
-        setup.update(optimizer, loss_of())
-
-    return step
+    return setup.training_step(torch.optim.SGD(net.parameters(), lr=1e-4), loss_of)
 
 
 class _Masked(nn.Module):
@@ -44,10 +39,10 @@ class _Masked(nn.Module):
         return x
 
     def full(self, x: Tensor, lengths: Tensor) -> Tensor:
-        on_host = self.how == HOST
-        mask = torch.BoolTensor(x.size()).fill_(0) if on_host else torch.zeros_like(x, dtype=torch.bool)
-        if on_host:
-            mask = mask.to(x.device)
+        if self.how == HOST:
+            mask = torch.BoolTensor(x.size()).fill_(0).to(x.device)
+        else:
+            mask = torch.zeros_like(x, dtype=torch.bool)
         for i, length in enumerate(lengths.tolist()):
             mask[i].narrow(2, length, mask[i].size(2) - length).fill_(1)
         return mask
@@ -56,6 +51,7 @@ class _Masked(nn.Module):
 HOST = "made on the host, moved"
 DEVICE = "made on the device"
 BROADCAST = "a row for each recording, broadcast"
+EXPANDED = "a row made on the device, expanded"
 
 
 @variant
@@ -83,9 +79,7 @@ class _Stereo(nn.Module):
         one, other = self.features(left), self.features(right)
         batch, channels, height, width = one.shape
         shape = (batch, 2 * channels, self.shifts, height, width)
-        cost = (
-            torch.zeros(shape).to(one.device) if self.how == HOST else torch.zeros(shape, device=one.device)
-        )
+        cost = torch.zeros(shape, device="cpu" if self.how == HOST else one.device).to(one.device)
         for i in range(self.shifts):
             cost[:, :channels, i, :, i:] = one[..., i:]
             cost[:, channels:, i, :, i:] = other[..., : width - i]
@@ -153,17 +147,11 @@ def _index(setup: Setup, how: str) -> Step:
     size = setup.size
     values = torch.randn(2 * size.batch, size.heads, 64, size.length, device=setup.device)
     scale = nn.Linear(size.length, size.length).to(setup.device)
-    batch, heads, channels, length = values.shape
+    rows, device = (*values.shape[:3], 1), setup.device
     ways: dict[str, Callable[[], Tensor]] = {
-        HOST: lambda: torch.arange(length)[None, None, None]
-        .repeat(batch, heads, channels, 1)
-        .to(setup.device),
-        DEVICE: lambda: torch.arange(length, device=setup.device)[None, None, None].repeat(
-            batch, heads, channels, 1
-        ),
-        "a row made on the device, expanded": lambda: torch.arange(length, device=setup.device).expand(
-            batch, heads, channels, length
-        ),
+        HOST: lambda: torch.arange(size.length)[None, None, None].repeat(rows).to(device),
+        DEVICE: lambda: torch.arange(size.length, device=device)[None, None, None].repeat(rows),
+        EXPANDED: lambda: torch.arange(size.length, device=device).expand(values.shape),
     }
 
     def loss_of() -> Tensor:
@@ -175,23 +163,28 @@ def _index(setup: Setup, how: str) -> Step:
     return _training(setup, scale, loss_of)
 
 
+CAST: dict[str, Callable[[Tensor, str], Tensor]] = {
+    "moved, then made float": lambda batch, device: batch.to(device).float(),
+    "made float, then moved": lambda batch, device: batch.float().to(device),
+}
+
+
 @variant
 def _cast(setup: Setup, how: str) -> Step:
     """A batch of pictures that a data set has made float64."""
 
     size = setup.size
     batch = torch.randn(size.batch // 2, 3, 2 * size.length, 2 * size.length, dtype=torch.float64)
-    net = nn.Sequential(nn.Conv2d(3, 32, 3, stride=2), nn.ReLU(), nn.Conv2d(32, 32, 3, stride=2)).to(
-        setup.device
-    )
-    ways: dict[str, Callable[[], Tensor]] = {
-        "moved, then made float": lambda: batch.to(setup.device).float(),
-        "made float, then moved": lambda: batch.float().to(setup.device),
-    }
-    return _training(setup, net, lambda: net(ways[how]()).pow(2).mean())
+    net = nn.Sequential(nn.Conv2d(3, 32, 3, stride=2), nn.ReLU(), nn.Conv2d(32, 32, 3, stride=2))
+    net.to(setup.device)
+    return _training(setup, net, lambda: net(CAST[how](batch, setup.device)).pow(2).mean())
 
 
-REPEATED = ("repeated, then moved", "moved, then repeated", "moved, then expanded")
+REPEATED: dict[str, Callable[[Tensor, int, str], Tensor]] = {
+    "repeated, then moved": lambda features, times, device: features.repeat(times, 1, 1).to(device),
+    "moved, then repeated": lambda features, times, device: features.to(device).repeat(times, 1, 1),
+    "moved, then expanded": lambda features, times, device: features.to(device).expand(times, -1, -1),
+}
 
 
 @variant
@@ -200,15 +193,10 @@ def _copies(setup: Setup, how: str, times: int) -> Step:
     width, length = setup.size.width, setup.size.length
     net = nn.TransformerEncoderLayer(width, setup.size.heads, batch_first=True).to(setup.device).eval()
     features = torch.randn(length, width)
-    ways: dict[str, Callable[[], Tensor]] = {
-        "repeated, then moved": lambda: features.repeat(times, 1, 1).to(setup.device),
-        "moved, then repeated": lambda: features.to(setup.device).repeat(times, 1, 1),
-        "moved, then expanded": lambda: features.to(setup.device).expand(times, -1, -1),
-    }
 
     @torch.no_grad()
     def step() -> None:
-        net(ways[how]()).argmax().item()
+        net(REPEATED[how](features, times, setup.device)).argmax().item()
 
     return step
 
@@ -226,9 +214,7 @@ def _noise(setup: Setup, how: str) -> Step:
 
     def step() -> None:
         loss = (model(setup.features()) @ noise).pow(2).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        setup.update(optimizer, loss)
         noise.copy_(draw("cpu" if how == HOST else setup.device))
 
     return step
@@ -272,7 +258,7 @@ CASES = [
         ("targets, weights and zeros for each picture in a loss", _focal, ()),
         ("one-hot labels of all anchors in a loss", _one_hot, ()),
         ("what four LSTMs give, padded", _padding, ()),
-        ("an index of full size in three layers", _index, ("a row made on the device, expanded",)),
+        ("an index of full size in three layers", _index, (EXPANDED,)),
     )
 ]
 CASES += [
@@ -284,8 +270,4 @@ CASES += [
     for times in (16, 128)
 ]
 CASES.append(Case("GPU505", "noise copied into a buffer", {how: _noise(how) for how in (HOST, DEVICE)}))
-CASES.append(
-    Case("GPU505", "a batch of float64", {
-        how: _cast(how) for how in ("moved, then made float", "made float, then moved")
-    })
-)  # fmt: skip
+CASES.append(Case("GPU505", "a batch of float64", {how: _cast(how) for how in CAST}))

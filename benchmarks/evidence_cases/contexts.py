@@ -50,6 +50,10 @@ BEFORE = {
 OWN_CARD = "torch.cuda.set_device(own)\ntorch.zeros(1, device='cuda')"
 GROUP = "torch.distributed.init_process_group({backend!r})"
 BARRIER = "torch.distributed.barrier()"
+REDUCED = """
+value = torch.zeros(1, device=f'cuda:{{own}}')
+torch.distributed.all_reduce(value)
+torch.cuda.synchronize(own)"""
 
 
 @dataclass(frozen=True)
@@ -120,20 +124,15 @@ def noted(found: Taken | str, rank: int) -> dict[str, Any]:
     return {"notes": notes, "outcomes": {"contexts": list(found.contexts), "bytes": list(found.bytes)}}
 
 
-def _without_gpu() -> dict[str, Any]:
-    return {"nothing": {"error": ["there is no GPU"]}}
-
-
 def calls(device: str, size: Size, steps: int) -> dict[str, Any]:
     """Each call in a program that does nothing else: on one card the size of a context, on two where it is made, with
     the card chosen after it."""
     if device != "cuda":
-        return _without_gpu()
+        return {"nothing": {"error": ["there is no GPU"]}}
     cards = torch.cuda.device_count()
     for card in range(cards):
-        torch.zeros(
-            1, device=f"cuda:{card}"
-        )  # this process's own contexts must be there before others are weighed
+        # this process's own contexts must be there before others are weighed
+        torch.zeros(1, device=f"cuda:{card}")
     rank = 1 if cards > 1 else 0
     then = OWN_CARD if cards > 1 else ""
     return {name: noted(taken(code, then, rank, cards), rank) for name, code in BEFORE.items()}
@@ -143,11 +142,8 @@ GROUPS = {
     "set_device, init_process_group, barrier": ("torch.cuda.set_device(own)", GROUP + "\n" + BARRIER),
     "init_process_group, barrier, set_device": ("", GROUP + "\n" + BARRIER + "\n" + OWN_CARD),
     "init_process_group, set_device, barrier": ("", GROUP + "\n" + OWN_CARD + "\n" + BARRIER),
-    'init_process_group, all_reduce of a tensor on f"cuda:{rank}"': (
-        "",
-        GROUP + "\nvalue = torch.zeros(1, device=f'cuda:{{own}}')\ntorch.distributed.all_reduce(value)\ntorch.cuda.synchronize(own)",
-    ),
-}  # fmt: skip
+    'init_process_group, all_reduce of a tensor on f"cuda:{rank}"': ("", GROUP + REDUCED),
+}
 
 
 def groups(device: str, size: Size, steps: int) -> dict[str, Any]:

@@ -3,41 +3,50 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from evidence_cases.setup import Case, Setup, Step, training, variant
+from evidence_cases.setup import Case, Setup, Step, variant
 
 
-def _sum(setup: Setup, loss: Tensor, memory: dict[str, Any]) -> None:
+def _sum(memory: dict[str, Any], loss: Any) -> None:
     memory["total"] = memory.get("total", 0.0) + loss
 
 
-def _sum_item(setup: Setup, loss: Tensor, memory: dict[str, Any]) -> None:
-    memory["total"] = memory.get("total", 0.0) + loss.item()
-
-
-def _append(setup: Setup, loss: Tensor, memory: dict[str, Any]) -> None:
+def _append(memory: dict[str, Any], loss: Any) -> None:
     memory.setdefault("losses", []).append(loss)
 
 
-def _append_detached(setup: Setup, loss: Tensor, memory: dict[str, Any]) -> None:
-    memory.setdefault("losses", []).append(loss.detach())
-
-
-def _append_item(setup: Setup, loss: Tensor, memory: dict[str, Any]) -> None:
-    memory.setdefault("losses", []).append(loss.item())
-
-
-def _log(setup: Setup, loss: Tensor, memory: dict[str, Any]) -> None:
+def _log(memory: dict[str, Any], loss: Any) -> None:
     memory.setdefault("rows", []).append({"step": len(memory.get("rows", ())), "loss": loss})
 
 
-def _log_item(setup: Setup, loss: Tensor, memory: dict[str, Any]) -> None:
-    memory.setdefault("rows", []).append({"step": len(memory.get("rows", ())), "loss": loss.item()})
+def _itself(loss: Tensor) -> Tensor:
+    return loss
+
+
+@variant
+def _training(
+    setup: Setup,
+    keep: Callable[[dict[str, Any], Any], None],
+    what: Callable[[Tensor], Any] = _itself,
+    retain: bool = False,
+) -> Step:
+    """A training step of the language model, after which `what` of the loss is kept in a memory as old as the loop."""
+
+    model, optimizer = setup.language_model_in_training()
+    memory: dict[str, Any] = {}
+
+    def step() -> None:
+        loss = setup.loss_of(model, setup.tokens())
+        setup.update(optimizer, loss, retain)
+        keep(memory, what(loss))
+
+    return step
 
 
 @variant
@@ -188,23 +197,23 @@ def _recurrent(setup: Setup, detach: bool) -> Step:
     return step
 
 
-@variant
-def _hooked(setup: Setup, keep: str) -> Step:
-    model, optimizer = setup.mlp_in_training()
+def _hook_activations(model: nn.Sequential, what: Callable[[Tensor], Any]) -> None:
+    """Forward hooks that keep `what` of each activation's output."""
     kept: list[Any] = []
 
     def hook(module: nn.Module, inputs: Any, output: Tensor) -> None:
-        kept.append(output if keep == "output" else output.detach().abs().mean().item())
+        kept.append(what(output))
 
     for layer in model:
         if isinstance(layer, nn.GELU):
             layer.register_forward_hook(hook)
 
-    def step() -> None:
-        loss = model(setup.features()).pow(2).mean()
-        setup.update(optimizer, loss)
 
-    return step
+@variant
+def _hooked(setup: Setup, what: Callable[[Tensor], Any]) -> Step:
+    model, optimizer = setup.mlp_in_training()
+    _hook_activations(model, what)
+    return setup.training_step(optimizer, lambda: model(setup.features()).pow(2).mean())
 
 
 @variant
@@ -254,14 +263,7 @@ def _hooked_forward(setup: Setup, grad: bool) -> Step:
     """Hooks that keep outputs while batches run through and no backward follows."""
 
     model = setup.mlp().eval()
-    kept: list[Tensor] = []
-
-    def hook(module: nn.Module, inputs: Any, output: Tensor) -> None:
-        kept.append(output)
-
-    for layer in model:
-        if isinstance(layer, nn.GELU):
-            layer.register_forward_hook(hook)
+    _hook_activations(model, _itself)
 
     def step() -> None:
         with torch.set_grad_enabled(grad):
@@ -336,15 +338,15 @@ def _running_mean(setup: Setup, detach: bool, backward: bool) -> Step:
 
 CASES = [
     Case("GPU101", "loss summed after backward", {
-        "total += loss": training(_sum), "total += loss.item()": training(_sum_item),
+        "total += loss": _training(_sum), "total += loss.item()": _training(_sum, Tensor.item),
     }),
     Case("GPU101", "loss appended after backward", {
-        "append(loss)": training(_append), "append(loss.detach())": training(_append_detached),
-        "append(loss.item())": training(_append_item),
+        "append(loss)": _training(_append), "append(loss.detach())": _training(_append, Tensor.detach),
+        "append(loss.item())": _training(_append, Tensor.item),
     }),
     Case("GPU101", "loss appended after backward(retain_graph=True)", {
-        "append(loss)": training(_append, retain=True),
-        "append(loss.item())": training(_append_item, retain=True),
+        "append(loss)": _training(_append, retain=True),
+        "append(loss.item())": _training(_append, Tensor.item, retain=True),
     }),
     Case("GPU101", "loss summed in an evaluation with grad", {
         "total += loss": _evaluation(False, False), "total += loss.item()": _evaluation(False, True),
@@ -374,9 +376,9 @@ CASES = [
         "append(out)": _features("out"), "append(out[0])": _features("out[0]"), "cpu": _features("cpu"),
     }),
     Case("GPU103", "LSTM state carried", {"carried": _recurrent(False), "detach": _recurrent(True)}),
-    Case("GPU104", "loss in a log's rows", {"loss": training(_log), "loss.item()": training(_log_item)}),
+    Case("GPU104", "loss in a log's rows", {"loss": _training(_log), "loss.item()": _training(_log, Tensor.item)}),
     Case("GPU105", "forward hooks that keep outputs", {
-        "output": _hooked("output"), "a number": _hooked("number"),
+        "output": _hooked(_itself), "a number": _hooked(lambda output: output.detach().abs().mean().item()),
     }),
     Case("GPU105", "forward hooks that keep outputs, no backward", {
         "with grad": _hooked_forward(True), "no_grad": _hooked_forward(False),

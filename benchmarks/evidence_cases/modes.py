@@ -37,8 +37,7 @@ def _teacher(setup: Setup, guarded: bool) -> Step:
         tokens = setup.tokens()
         with torch.set_grad_enabled(not guarded):
             target = teacher(tokens)
-        loss = F.mse_loss(student(tokens), target.detach())
-        setup.update(optimizer, loss)
+        setup.update(optimizer, F.mse_loss(student(tokens), target.detach()))
 
     return step
 
@@ -54,10 +53,8 @@ def _discriminator(setup: Setup, how: str) -> Step:
         if how == "detach":
             fake = fake.detach()
         loss = F.relu(1 + discriminator(fake)).mean() + F.relu(1 - discriminator(setup.features())).mean()
-        optimizer.zero_grad()
         generator.zero_grad()
-        loss.backward()
-        optimizer.step()
+        setup.update(optimizer, loss)
 
     return step
 
@@ -89,10 +86,7 @@ def _real_branch(setup: Setup, guarded: bool) -> Step:
     def step() -> None:
         with torch.set_grad_enabled(not guarded):
             wanted = discriminator(setup.features())
-        loss = F.mse_loss(discriminator(generator(setup.features())), wanted)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        setup.update(optimizer, F.mse_loss(discriminator(generator(setup.features())), wanted))
         discriminator.zero_grad()
 
     return step
@@ -110,10 +104,8 @@ def _bound_sample(setup: Setup, how: str) -> Step:
             fake = generator(setup.features())
         judged = discriminator(fake.detach() if how == "detach" else fake)
         loss = F.relu(1 + judged).mean() + F.relu(1 - discriminator(setup.features())).mean()
-        optimizer.zero_grad()
         generator.zero_grad()
-        loss.backward()
-        optimizer.step()
+        setup.update(optimizer, loss)
 
     return step
 
@@ -158,9 +150,7 @@ def _trained_through(setup: Setup, optimizer: torch.optim.Optimizer, forward: Ca
     """A training step of what the forward gives, with what stays allocated after it."""
 
     def step() -> None:
-        loss = forward().pow(2).mean()
-        setup.update(optimizer, loss)
-        del loss
+        setup.update(optimizer, forward().pow(2).mean())
         setup.note("allocated after the step", setup.allocated())
 
     return step

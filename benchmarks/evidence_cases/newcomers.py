@@ -175,9 +175,7 @@ def _moved(numbers: int) -> tuple[str, ...]:
 def _memoised(setup: Setup, how: str) -> Step:
     """One object after another that holds a network: one method of each is asked once."""
 
-    cached = {"lru_cache": functools.lru_cache, "lru_cache(maxsize=4)": functools.lru_cache(maxsize=4)}.get(
-        how
-    )
+    caches = {"lru_cache": functools.lru_cache, "lru_cache(maxsize=4)": functools.lru_cache(maxsize=4)}
 
     class Holder:
         def __init__(self) -> None:
@@ -186,8 +184,8 @@ def _memoised(setup: Setup, how: str) -> Step:
         def width(self) -> int:
             return sum(weight.numel() for weight in self.net.parameters())
 
-    if cached is not None:
-        Holder.width = cached(Holder.width)  # type: ignore[method-assign]
+    if how in caches:
+        Holder.width = caches[how](Holder.width)  # type: ignore[method-assign]
     elif how == "cached_property":
         kept = functools.cached_property(lambda self: sum(w.numel() for w in self.net.parameters()))
         kept.__set_name__(Holder, "kept")

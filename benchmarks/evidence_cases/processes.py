@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +31,16 @@ class Training:
     limit: int = 0
 
 
+Measure = Callable[[str, Size, int], dict[str, Any]]
+
+
 @dataclass(frozen=True)
 class ProcessCase:
     """A case whose variants are measured by starting processes; `measure` gets device, size and steps."""
 
     code: str
     title: str
-    measure: Callable[[str, Size, int], dict[str, Any]]
+    measure: Measure
 
 
 # -- GPU601 --------------------------------------------------------------------------------------------------
@@ -99,25 +103,21 @@ def environment(setting: str) -> dict[str, str]:
     return {**found, VARIABLE: setting} if setting else found
 
 
-def trainings(variants: Mapping[str, Training]) -> Callable[[str, Size, int], dict[str, Any]]:
+def trainings(variants: Mapping[str, Training], device: str, size: Size, steps: int) -> dict[str, Any]:
     """A child after the other: each may need the whole card."""
-
-    def measure(device: str, size: Size, steps: int) -> dict[str, Any]:
-        here = Path(__file__).resolve().parent.parent
-        found: dict[str, Any] = {}
-        for name, training in variants.items():
-            told = json.dumps([device, asdict(size), steps, asdict(training)])
-            done = subprocess.run(
-                [sys.executable, "-c", CHILD, str(here), str(here.parent), told],
-                env=environment(training.setting), capture_output=True, text=True, timeout=300, check=False,
-            )  # fmt: skip
-            if done.returncode == 0:
-                found[name] = json.loads(done.stdout.splitlines()[-1])
-            else:
-                found[name] = {"error": done.stderr.strip().splitlines()[-1:] or [""]}
-        return found
-
-    return measure
+    here = Path(__file__).resolve().parent.parent
+    found: dict[str, Any] = {}
+    for name, training in variants.items():
+        told = json.dumps([device, asdict(size), steps, asdict(training)])
+        done = subprocess.run(
+            [sys.executable, "-c", CHILD, str(here), str(here.parent), told],
+            env=environment(training.setting), capture_output=True, text=True, timeout=300, check=False,
+        )  # fmt: skip
+        if done.returncode == 0:
+            found[name] = json.loads(done.stdout.splitlines()[-1])
+        else:
+            found[name] = {"error": done.stderr.strip().splitlines()[-1:] or [""]}
+    return found
 
 
 # -- GPU602, GPU604: what torch makes of a setting -----------------------------------------------------------
@@ -151,8 +151,9 @@ BEFORE = {
         )
     },
 }  # fmt: skip
+EXPANDABLE = "expandable_segments:True"
 LATE = {
-    "expandable_segments:True": (VARIABLE, "expandable_segments:True"),
+    EXPANDABLE: (VARIABLE, EXPANDABLE),
     "CUDA_VISIBLE_DEVICES": ("CUDA_VISIBLE_DEVICES", ""),
     "backend:cudaMallocAsync": (VARIABLE, "backend:cudaMallocAsync"),
 }
@@ -192,28 +193,18 @@ def outcomes(jobs: Mapping[str, tuple[str, Sequence[str], dict[str, str]]]) -> d
         return dict(zip(jobs, pool.map(lambda job: outcome(*job), jobs.values()), strict=True))
 
 
-def late(what: str) -> Callable[[str, Size, int], dict[str, Any]]:
+def late(name: str, value: str, device: str, size: Size, steps: int) -> dict[str, Any]:
     """A setting made after CUDA was asked for, or started, in one way or another."""
-
-    def measure(device: str, size: Size, steps: int) -> dict[str, Any]:
-        name, value = LATE[what]
-        jobs = {
-            before: (TAKEN.format(before=call), (device, name, value), environment(""))
-            for before, call in BEFORE.items()
-        }
-        found = outcomes(jobs)
-        return {
-            before: {
-                "notes": {
-                    "taken, number": int(text == "taken"),
-                    "failed, errors": int(text.startswith(("error", "abort"))),
-                },
-                "outcomes": {before: text},
-            }
-            for before, text in found.items()
-        }
-
-    return measure
+    jobs = {
+        before: (TAKEN.format(before=call), (device, name, value), environment(""))
+        for before, call in BEFORE.items()
+    }
+    found: dict[str, Any] = {}
+    for before, text in outcomes(jobs).items():
+        failed = text.startswith(("error", "abort"))
+        notes = {"taken, number": int(text == "taken"), "failed, errors": int(failed)}
+        found[before] = {"notes": notes, "outcomes": {before: text}}
+    return found
 
 
 def misspelt(device: str, size: Size, steps: int) -> dict[str, Any]:
@@ -269,43 +260,27 @@ def old_names(device: str, size: Size, steps: int) -> dict[str, Any]:
 
 # Twice what the tensors of the longest batches need would fit; the default allocator wants more.
 LIMIT = 8 * GIB
-BOTH = "expandable_segments:True,max_split_size_mb:128"
+BOTH = f"{EXPANDABLE},max_split_size_mb:128"
 THRESHOLD = "garbage_collection_threshold:0.8"
 
+VARYING: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {  # settings, and what else the trainings have
+    "": (("", EXPANDABLE, "max_split_size_mb:128", BOTH, "roundup_power2_divisions:8"), {}),
+    ", larger split sizes": (("max_split_size_mb:512", "max_split_size_mb:1024"), {}),
+    ", the longest first": (("",), {"longest_first": True}),
+    " under a limit of 8 GiB": (("", EXPANDABLE, BOTH, THRESHOLD), {"limit": LIMIT}),
+}
+
+
+def _varying(settings: Sequence[str], options: Mapping[str, Any]) -> Measure:
+    return partial(trainings, {text or "default": Training(text, **options) for text in settings})
+
+
 CASES = [
-    ProcessCase(
-        "GPU601",
-        "variable-length batches",
-        trainings({
-            "default": Training(),
-            **{
-                text: Training(text)
-                for text in ("expandable_segments:True", "max_split_size_mb:128", BOTH, "roundup_power2_divisions:8")
-            },
-        }),
+    *(
+        ProcessCase("GPU601", f"variable-length batches{what}", _varying(*told))
+        for what, told in VARYING.items()
     ),
-    ProcessCase(
-        "GPU601",
-        "variable-length batches, larger split sizes",
-        trainings({
-            text: Training(text)
-            for text in ("max_split_size_mb:512", "max_split_size_mb:1024")
-        }),
-    ),
-    ProcessCase(
-        "GPU601",
-        "variable-length batches, the longest first",
-        trainings({"default": Training(longest_first=True)}),
-    ),
-    ProcessCase(
-        "GPU601",
-        "variable-length batches under a limit of 8 GiB",
-        trainings({
-            text or "default": Training(text, limit=LIMIT)
-            for text in ("", "expandable_segments:True", BOTH, THRESHOLD)
-        }),
-    ),
-    *(ProcessCase("GPU602", f"{what} set late", late(what)) for what in LATE),
+    *(ProcessCase("GPU602", f"{what} set late", partial(late, *told)) for what, told in LATE.items()),
     ProcessCase("GPU603", "deprecated names", old_names),
     ProcessCase("GPU604", "misspelt settings", misspelt),
-]  # fmt: skip
+]

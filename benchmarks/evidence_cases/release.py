@@ -15,38 +15,22 @@ from evidence_cases.setup import Case, Setup, Step, variant
 
 
 @variant
-def _late(setup: Setup, when: str) -> Step:
+def _late(setup: Setup, when: str, autocast: bool = False) -> Step:
+    """Logits of a train step, whose forward may run under bfloat16 autocast."""
+
     model, optimizer = setup.language_model_in_training()
     memory: dict[str, Any] = {}
 
     def step() -> None:
         tokens = setup.tokens()
-        memory["out"] = model(tokens)
-        loss = F.cross_entropy(memory["out"].flatten(0, 1), tokens.flatten())
+        with torch.autocast(setup.device, dtype=torch.bfloat16, enabled=autocast):
+            memory["out"] = model(tokens)
+            loss = F.cross_entropy(memory["out"].flatten(0, 1), tokens.flatten())
         if when == "before backward":
             del memory["out"]
         setup.update(optimizer, loss)
         if when == "end of body":
             memory.clear()
-
-    return step
-
-
-@variant
-def _late_autocast(setup: Setup, release: bool) -> Step:
-    """Logits of a train step whose forward runs under bfloat16 autocast."""
-
-    model, optimizer = setup.language_model_in_training()
-    memory: dict[str, Any] = {}
-
-    def step() -> None:
-        tokens = setup.tokens()
-        with torch.autocast(setup.device, dtype=torch.bfloat16):
-            memory["out"] = model(tokens)
-            loss = F.cross_entropy(memory["out"].flatten(0, 1), tokens.flatten())
-        if release:
-            del memory["out"]
-        setup.update(optimizer, loss)
 
     return step
 
@@ -276,16 +260,25 @@ def _elements(setup: Setup, how: str) -> Step:
 
     def step() -> None:
         per_sample = model(setup.features()).pow(2).mean(1)
-        optimizer.zero_grad()
-        per_sample.mean().backward()
-        optimizer.step()
-        some = per_sample.detach()[:64]
-        READS[how](some)
+        setup.update(optimizer, per_sample.mean())
+        READS[how](per_sample.detach()[:64])
 
     return step
 
 
-NORMS = ("no norm", ".item() each", "stacked, read once", "torch._foreach_norm, read once", "clip_grad_norm_")
+def _grads(model: torch.nn.Module) -> list[torch.Tensor]:
+    return [one.grad for one in model.parameters() if one.grad is not None]
+
+
+NORMS: dict[str, Callable[[torch.nn.Module], float]] = {
+    "no norm": lambda model: 0.0,
+    ".item() each": lambda model: sum(one.norm().item() ** 2 for one in _grads(model)) ** 0.5,
+    "stacked, read once": lambda model: torch.stack([one.norm() for one in _grads(model)]).norm().item(),
+    "torch._foreach_norm, read once": lambda model: (
+        torch.stack(torch._foreach_norm(_grads(model))).norm().item()
+    ),
+    "clip_grad_norm_": lambda model: torch.nn.utils.clip_grad_norm_(model.parameters(), 1e9).item(),
+}
 
 
 @variant
@@ -294,22 +287,11 @@ def _norms(setup: Setup, how: str, layers: int | None) -> Step:
     model: torch.nn.Module = setup.mlp(layers) if layers else setup.language_model()
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
 
-    def grads() -> list[torch.Tensor]:
-        return [one.grad for one in model.parameters() if one.grad is not None]
-
-    ways: dict[str, Callable[[], float]] = {
-        "no norm": lambda: 0.0,
-        ".item() each": lambda: sum(one.norm().item() ** 2 for one in grads()) ** 0.5,
-        "stacked, read once": lambda: torch.stack([one.norm() for one in grads()]).norm().item(),
-        "torch._foreach_norm, read once": lambda: torch.stack(torch._foreach_norm(grads())).norm().item(),
-        "clip_grad_norm_": lambda: torch.nn.utils.clip_grad_norm_(model.parameters(), 1e9).item(),
-    }
-
     def step() -> None:
         loss = model(setup.features()).pow(2).mean() if layers else setup.loss_of(model, setup.tokens())
         optimizer.zero_grad()
         loss.backward()
-        ways[how]()
+        NORMS[how](model)
         optimizer.step()
 
     return step
@@ -322,7 +304,7 @@ CASES = [
     }),
     Case("GPU401", "logits of an evaluation", {"kept": _late_evaluation(False), "del": _late_evaluation(True)}),
     Case("GPU401", "logits of a train step under bf16 autocast", {
-        "kept until rebound": _late_autocast(False), "del before backward": _late_autocast(True),
+        "kept until rebound": _late("never", True), "del before backward": _late("before backward", True),
     }),
     Case("GPU402", "recovery from a failed step", {
         "inside except": _recovery(True), "after it": _recovery(False),

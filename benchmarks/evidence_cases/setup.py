@@ -6,7 +6,7 @@ import functools
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Concatenate, ParamSpec
+from typing import Concatenate, ParamSpec
 
 import torch
 from torch import Tensor, nn
@@ -115,11 +115,15 @@ class Setup:
             pass
 
     @staticmethod
-    def update(optimizer: torch.optim.Optimizer, loss: Tensor) -> None:
+    def update(optimizer: torch.optim.Optimizer, loss: Tensor, retain: bool = False) -> None:
         """What most training steps end with."""
         optimizer.zero_grad()
-        loss.backward()
+        loss.backward(retain_graph=retain)
         optimizer.step()
+
+    def training_step(self, optimizer: torch.optim.Optimizer, loss_of: Callable[[], Tensor]) -> Step:
+        """A step that trains on what `loss_of` gives, and does nothing besides."""
+        return lambda: self.update(optimizer, loss_of())
 
 
 Maker = Callable[[Setup], Step]
@@ -144,23 +148,3 @@ class Case:
     title: str
     variants: Mapping[str, Maker]
     warmup: int = 4
-
-
-@variant
-def training(
-    setup: Setup, act: Callable[[Setup, Tensor, dict[str, Any]], None], retain: bool = False
-) -> Step:
-    """A training step of the language model, after which `act(setup, loss, memory)` does what the case is about;
-    `memory` lives as long as the loop."""
-
-    model, optimizer = setup.language_model_in_training()
-    memory: dict[str, Any] = {}
-
-    def step() -> None:
-        loss = setup.loss_of(model, setup.tokens())
-        optimizer.zero_grad()
-        loss.backward(retain_graph=retain)
-        optimizer.step()
-        act(setup, loss, memory)
-
-    return step

@@ -50,9 +50,7 @@ def chain(
         with torch.set_grad_enabled(trains):
             loss = model(setup.features()).pow(2).mean() if mlp else setup.loss_of(model, setup.tokens())
         if trains:
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
+            setup.update(optimizer, loss)
 
     def step() -> None:
         setup.wait()
