@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import datetime
 import json
 import os
@@ -122,6 +123,11 @@ def find_script(name: str, folders: Iterable[Path]) -> Path | None:
             return script.absolute()
     found = shutil.which(name)
     return Path(found) if found else None
+
+
+def documented(text: str | None) -> argparse.ArgumentParser:
+    """A parser whose `--help` begins with a script's documentation, as it is written."""
+    return argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
 
 
 def read_toml(name: str) -> dict[str, Any]:

@@ -198,28 +198,12 @@ def folder(at: Path, name: str) -> None:
     (at / name).mkdir(parents=True, exist_ok=True)
 
 
-MAKERS: dict[str, Callable[..., None]] = {
-    one.__name__: one
-    for one in (
-        corpus,
-        characters,
-        tokens,
-        names,
-        citations,
-        packed_citations,
-        waves,
-        sessions,
-        sensors,
-        folder,
-    )
-}
-
-
 # -- the table -----------------------------------------------------------------------------------------------
 
 
 def _data(told: dict[str, Any]) -> Data:
-    return partial(MAKERS[told.pop("make")], **told)
+    """`make` is the name of a function above."""
+    return partial(globals()[told.pop("make")], **told)
 
 
 def _words(told: str | list[Any]) -> tuple[Any, ...]:
@@ -230,7 +214,7 @@ def _words(told: str | list[Any]) -> tuple[Any, ...]:
 READ: dict[str, Callable[[Any], Any]] = {
     "data": _data,
     "environment": lambda told: tuple(told.items()),
-    **dict.fromkeys("arguments cpu cuda path needs standins seeds images".split(), _words),
+    **dict.fromkeys("arguments cpu cuda path needs standins seeds images edits plants".split(), _words),
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import importlib.machinery
+import itertools
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -60,20 +61,25 @@ def sources(root: Path) -> list[Path]:
 
 
 def decisions_of(name: str, source: bytes) -> list[Decision]:
-    starts = [0]
-    for row in source.splitlines(keepends=True):
-        starts.append(starts[-1] + len(row))
+    rows = [0, *itertools.accumulate(map(len, source.splitlines(keepends=True)))]
     found: list[Decision] = []
-    for node, kind, after in _spoilt(ast.parse(source)):
-        start = starts[node.lineno - 1] + node.col_offset
-        end = starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)
-        before = source[start:end].decode()
-        found.append(Decision(name, node.lineno, kind, before, after, start, end))
-    return sorted(found, key=lambda one: (one.start, one.end, one.kind))
+    for node, kind, after in _in_order(ast.parse(source)):
+        first, column, last, end_column, _ = _place(node, kind)
+        start, end = rows[first - 1] + column, rows[last - 1] + end_column
+        found.append(Decision(name, first, kind, source[start:end].decode(), after, start, end))
+    return found
+
+
+def _in_order(tree: ast.AST) -> list[tuple[ast.expr, str, str]]:
+    """(expression, kind, what shall stand in its place) for each decision, by their places."""
+    return sorted(_spoilt(tree), key=lambda one: _place(one[0], one[1]))
+
+
+def _place(node: ast.expr, kind: str) -> tuple[int, int, int, int, str]:
+    return node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0, kind
 
 
 def _spoilt(tree: ast.AST) -> Iterator[tuple[ast.expr, str, str]]:
-    """(expression, kind, what shall stand in its place) for each decision."""
     for node in _walk(tree):
         if isinstance(node, (ast.If, ast.While, ast.IfExp)):
             if not _is_fixed(node.test):
@@ -197,10 +203,6 @@ class _Instrumenting(ast.NodeTransformer):
         return node
 
 
-def _place(node: ast.expr, kind: str) -> tuple[int, int, int, int, str]:
-    return node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0, kind
-
-
 def _ask(what: str, *args: ast.expr) -> ast.Call:
     return ast.Call(ast.Attribute(ast.Name(_NAME, ast.Load()), what, ast.Load()), list(args), [])
 
@@ -213,17 +215,9 @@ class _Loader(importlib.machinery.SourceFileLoader):
     def get_code(self, fullname: str) -> CodeType:
         path = Path(self.get_filename(fullname)).resolve()
         name = path.relative_to(ROOT).as_posix()
-        source = path.read_bytes()
-        tree = ast.parse(source)
-        order = {(one.start, one.end, one.kind): at for at, one in enumerate(decisions_of(name, source))}
-        rows = [0]
-        for row in source.splitlines(keepends=True):
-            rows.append(rows[-1] + len(row))
+        tree = ast.parse(path.read_bytes())
         numbers = {
-            place: self.starts[name]
-            + order[rows[place[0] - 1] + place[1], rows[place[2] - 1] + place[3], kind]
-            for node, kind, _ in _spoilt(tree)
-            for place in [_place(node, kind)]
+            _place(node, kind): at for at, (node, kind, _) in enumerate(_in_order(tree), self.starts[name])
         }
         spoilable = ast.fix_missing_locations(_Instrumenting(numbers).visit(tree))
         return compile(spoilable, str(path), "exec", dont_inherit=True)

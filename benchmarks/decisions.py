@@ -44,7 +44,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -275,10 +275,7 @@ def main() -> int:
         outcomes = pool.map(_examine, chosen, chunksize=5)
     if not given.no_types:
         refused = refused_by_types([one.decision for one in outcomes if one.what in MISSED])
-        outcomes = [
-            Outcome(one.decision, "types", "", one.programs) if one.decision in refused else one
-            for one in outcomes
-        ]
+        outcomes = [replace(one, what="types") if one.decision in refused else one for one in outcomes]
     data = results(outcomes, len(every), len(_EXAMINATION.programs), given.seed)
     given.out.parent.mkdir(parents=True, exist_ok=True)
     given.out.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -11,7 +11,6 @@ it; a look-alike is an alarm where one stands within a line.
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
@@ -21,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from _measure import ROOT, about, table, write
+from _measure import ROOT, about, documented, table, write
 
 CASES = ROOT / "benchmarks/results/unseen-defects.json"
 _KINDS = (".py", ".ipynb", ".toml", ".cfg", ".sh", "requirements.txt")
@@ -75,9 +74,7 @@ def told(case: Case, found: list[tuple[str, int, int, str]], near: int) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = documented(__doc__)
     parser.add_argument("clones", type=Path)
     parser.add_argument("--cases", type=Path, default=CASES)
     parser.add_argument("--out", type=Path)

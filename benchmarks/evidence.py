@@ -139,21 +139,12 @@ def middle(runs: Sequence[Figures]) -> dict[str, Any]:
 
 
 def measure_case(case: Case, meter: Meter, size: Size, steps: int, runs: int) -> dict[str, Any]:
-    """Every variant of a case, in alternation."""
+    """The figures of every variant of a case, measured in alternation."""
     found: dict[str, list[Figures]] = {name: [] for name in case.variants}
     for _ in range(runs):
         for name, maker in case.variants.items():
             found[name].append(measure(maker, meter, size, steps, case.warmup))
-    return {
-        "code": case.code,
-        "title": case.title,
-        "variants": {name: middle(figures) for name, figures in found.items()},
-    }
-
-
-def measure_in_processes(case: ProcessCase, device: str, size: Size, steps: int) -> dict[str, Any]:
-    """A case whose variants start programs of their own."""
-    return {"code": case.code, "title": case.title, "variants": case.measure(device, size, steps)}
+    return {name: middle(figures) for name, figures in found.items()}
 
 
 # -- results -------------------------------------------------------------------------------------------------
@@ -249,9 +240,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         device = "cuda" if torch.cuda.is_available() else "cpu"
     size = QUICK if given.quick or device == "cpu" else FULL
     earlier = json.loads(given.merge.read_text(encoding="utf-8")) if given.merge else None
-    done = (
-        {(case["code"], case["title"]) for case in earlier["cases"]} if earlier and given.missing else set()
-    )
+    measured = earlier["cases"] if earlier and given.missing else []
+    done = {(case["code"], case["title"]) for case in measured}
     meter, begin = Meter(device), time.perf_counter()
     result: dict[str, Any] = {
         "hardware": hardware(),
@@ -267,12 +257,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             continue
         if isinstance(case, ProcessCase):
             meter.settle()
-            steps = 8 if given.quick else LENGTHS
-            found = {"runs": 1, "steps": steps, **measure_in_processes(case, device, size, steps)}
+            runs, steps = 1, 8 if given.quick else LENGTHS
+            variants = case.measure(device, size, steps)
         else:
-            runs = 1 if given.quick else given.runs
-            found = {"runs": runs, "steps": given.steps, **measure_case(case, meter, size, given.steps, runs)}
-        result["cases"].append({"date": result["hardware"]["date"], **found})
+            runs, steps = 1 if given.quick else given.runs, given.steps
+            variants = measure_case(case, meter, size, steps, runs)
+        how = {"date": result["hardware"]["date"], "runs": runs, "steps": steps}
+        result["cases"].append({**how, "code": case.code, "title": case.title, "variants": variants})
         save(path, earlier, result)
         print(f"{time.perf_counter() - begin:6.1f} s  {case.code} {case.title}", file=sys.stderr, flush=True)
     print(table(HEAD, rows(result["cases"])))

@@ -10,7 +10,6 @@ allocated and reserved as torch counts them, and what the driver says that the p
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import multiprocessing
@@ -24,7 +23,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from _measure import HERE, table, write
+from _measure import HERE, documented, table, write
 
 WORKLOADS = {  # and their batch sizes
     "mlp": (256, 1024), "resnet50_amp": (32, 64), "gpt2_fp32": (2, 4), "gpt2_bf16": (4, 8),
@@ -61,9 +60,8 @@ def measured(name: str, batch: int) -> dict[str, Any]:
         runpy.run_path(path, run_name="__main__")
     except BaseException:
         error = last_error()
-    with contextlib.suppress(
-        Exception
-    ):  # an error of a kernel comes up here again; the figures are worth having
+    # an error of a kernel comes up here again; the figures are worth having
+    with contextlib.suppress(Exception):
         torch.cuda.synchronize()
     free, total = torch.cuda.mem_get_info()
     stats = torch.cuda.memory_stats()
@@ -158,20 +156,15 @@ def compare(truth: Path, card: str, only: list[str]) -> None:
             outside = "" if said.low <= true <= said.high else " !"
             row += [f"{true >> 20}", f"{said.value >> 20}", f"{errors[figure][-1]:+.2%}{outside}"]
         rows.append([*row, f"{time.monotonic() - begin:.0f}"])
-    print(
-        table(
-            ("workload", *(f"{one}{what}" for one in FIGURES for what in ("", ", told", ", off")), "s"), rows
-        )
-    )
+    figures = [f"{one}{what}" for one in FIGURES for what in ("", ", told", ", off")]
+    print(table(("workload", *figures, "s"), rows))
     for figure, some in errors.items() if rows else ():
         sizes = [abs(error) for error in some]
         print(f"{figure:<9} mean {statistics.mean(sizes):.2%}, worst {max(some, key=abs):+.2%}")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = documented(__doc__)
     parser.add_argument("what", choices=("measure", "compare"))
     parser.add_argument("truth", type=Path)
     parser.add_argument("--card", default="h200")

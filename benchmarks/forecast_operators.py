@@ -12,6 +12,7 @@ and a text is the free of what was there before the phase, in bytes. `forecast` 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
 import json
 import os
@@ -22,7 +23,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1])]
+from _measure import documented
 
 Event = int | str
 BROKEN = 3  # exit status of a part whose card no longer answers
@@ -78,25 +79,19 @@ class Recorder:
 
 
 def phases_of(call: Any, start: Callable[[], Any], stop: Callable[[], list[Event]]) -> dict[str, list[Event]]:
+    """The events of each phase of a call by its name; its first phase makes what the others need."""
     found: dict[str, list[Event]] = {}
-    steps = call.phases()
-    begun = False
-    try:
-        while True:
-            if begun:
-                start()
-            name = next(steps, None)
-            if begun:
+    with contextlib.closing(call.phases()) as steps:
+        name = next(steps, None)
+        while name is not None:
+            start()
+            try:
+                name = next(steps, None)
+            finally:
                 events = stop()
-                if name:
-                    found[name if name not in found else f"{name} again"] = events
-            begun = True
-            if name is None:
-                return found
-    finally:
-        if begun:
-            stop()
-        steps.close()
+            if name:
+                found[name if name not in found else f"{name} again"] = events
+    return found
 
 
 def chosen(name: str, only: list[str]) -> bool:
@@ -297,9 +292,7 @@ def compare(args: argparse.Namespace) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = documented(__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     for name in ("measure", "forecast", "part"):
         command = commands.add_parser(name)

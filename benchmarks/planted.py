@@ -13,7 +13,7 @@ CHECKOUTS has a folder `owner+name` for each repository. Scripts run in fresh co
 
 from __future__ import annotations
 
-import argparse
+import re
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from _measure import about, table, write
+from _measure import about, documented, table, write
 from _scripts import Script
 from _scripts import table as entries
 from public_scripts import Bench, described
@@ -42,20 +42,12 @@ for trial in range({trials}):
 
 
 @dataclass(frozen=True, slots=True)
-class Plant:
-    """After the line `after` of `file` the statement `keep`, with its indentation: a list grows."""
-
-    file: str
-    after: str
-    keep: str
-
-
-@dataclass(frozen=True, slots=True)
 class Planted(Script):
-    """A script with text edits that make it small, and the leak of this copy. `original` is the script that a sweep runs."""
+    """A script with text edits that make it small, and the leak of this copy. `original` is the script that a sweep runs.
+    A plant puts after the line `after` of `file` the statement `keep`, with its indentation: a list grows."""
 
-    edits: tuple[tuple[str, str, str], ...] = ()  # file, text, other text
-    plants: tuple[Plant, Plant, Plant] | tuple[()] = ()  # for a step, a pass, a trial
+    edits: tuple[Sequence[str], ...] = ()  # file, text, other text
+    plants: tuple[Sequence[str], ...] = ()  # file, after, keep: for a step, a pass, a trial
     leak: str = "none"
     original: str = ""
 
@@ -80,10 +72,10 @@ class Planted(Script):
             _edit(home / file, text, other)
         if self.leak == "none":
             return home
-        plant = self.plants[("step", "pass", "trial").index(self.leak)]
-        _edit(home / plant.file, f"{plant.after}\n", f"{plant.after}\n{plant.keep}\n")
+        file, after, keep = self.plants[("step", "pass", "trial").index(self.leak)]
+        _edit(home / file, f"{after}\n", f"{after}\n{keep}\n")
         (home / "kept.py").write_text(f"{self.holder} = []\n", encoding="utf-8")
-        _head(home / plant.file, f"from kept import {self.holder}\n")
+        _head(home / file, f"from kept import {self.holder}\n")
         if self.leak == "trial":
             text = _SWEEP.format(trials=TRIALS, script=self.original, arguments=list(self.arguments))
             (home / SWEEP).write_text(text, encoding="utf-8")
@@ -99,25 +91,13 @@ def _edit(file: Path, text: str, other: str) -> None:
 
 def _head(file: Path, line: str) -> None:
     """A line before the first import that is not of `__future__`."""
-    lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
-    number = next(
-        i
-        for i, text in enumerate(lines)
-        if text.startswith(("import ", "from ")) and "__future__" not in text
-    )
-    file.write_text("".join((*lines[:number], line, *lines[number:])), encoding="utf-8")
+    text = file.read_text(encoding="utf-8")
+    first = re.search(r"^(?:import |from (?!__future__))", text, re.MULTILINE)
+    assert first is not None, f"{file.name} imports nothing"
+    file.write_text(text[: first.start()] + line + text[first.start() :], encoding="utf-8")
 
 
-SCRIPTS = tuple(
-    Planted(
-        **{
-            **told,
-            "edits": tuple(map(tuple, told.get("edits", ()))),
-            "plants": tuple(Plant(*one) for one in told["plants"]),
-        }
-    )
-    for told in entries("planted")
-)
+SCRIPTS = tuple(Planted(**told) for told in entries("planted"))
 
 
 # -- judging -------------------------------------------------------------------------------------------------
@@ -137,13 +117,12 @@ def one(bench: Bench, script: Planted) -> dict[str, Any]:
 
 
 def _problem(script: Planted, told: Mapping[str, Any]) -> str:
+    status, grows = told["exit_code"], _grows(told)
     if script.leak == "none":
-        return (
-            "" if told["exit_code"] == 0 else f"status {told['exit_code']}: {_grows(told) or told['message']}"
-        )
-    if told["exit_code"] != 1:
-        return f"status {told['exit_code']}: {told['message']}"
-    return "" if script.holder in _grows(told) else f"the holder is not named: {_grows(told)}"
+        return "" if status == 0 else f"status {status}: {grows or told['message']}"
+    if status != 1:
+        return f"status {status}: {told['message']}"
+    return "" if script.holder in grows else f"the holder is not named: {grows}"
 
 
 def _grows(told: Mapping[str, Any]) -> str:
@@ -160,9 +139,7 @@ def shown(records: Sequence[Mapping[str, Any]]) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = documented(__doc__)
     parser.add_argument("checkouts", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))

@@ -10,13 +10,12 @@ what a program does; one that gives a part of an expression a name lets go of it
 
 from __future__ import annotations
 
-import argparse
 import ast
 import copy
 import random
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -25,13 +24,12 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT)]
 
-from _measure import about, write  # noqa: E402
+from _measure import about, documented, write  # noqa: E402
 from test_cases import Case, all_cases, laid_out, rule_set  # noqa: E402
 
 from gpulint.lint.linter import lint_text  # noqa: E402
 
 Told = Counter[str]  # by code, with `?` where it is told with low confidence
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 class _Named(ast.NodeTransformer):
@@ -60,21 +58,15 @@ class _Named(ast.NodeTransformer):
 
 def _argument(statement: ast.stmt) -> tuple[ast.expr, Callable[[ast.expr], Any]] | None:
     """The first argument of a call, or the left side of an operation: `x = f(g(y))`."""
-    whole = (
-        getattr(statement, "value", None)
-        if isinstance(statement, (ast.Assign, ast.Expr, ast.Return))
-        else None
-    )
+    is_usual = isinstance(statement, (ast.Assign, ast.Expr, ast.Return))
     if any(isinstance(one, (ast.Await, ast.Yield, ast.NamedExpr)) for one in ast.walk(statement)):
         return None
-    computed = (ast.Call, ast.BinOp)
-    if isinstance(whole, ast.BinOp) and isinstance(whole.left, computed):
-        return whole.left, partial(setattr, whole, "left")
-    is_plain = isinstance(whole, ast.Call) and not any(
-        isinstance(one, ast.Call) for one in ast.walk(whole.func)
-    )
-    if is_plain and whole.args and isinstance(whole.args[0], computed):
-        return whole.args[0], partial(whole.args.__setitem__, 0)
+    match statement.value if is_usual else None:
+        case ast.BinOp(left=ast.Call() | ast.BinOp() as left) as whole:
+            return left, partial(setattr, whole, "left")
+        case ast.Call(func, [ast.Call() | ast.BinOp() as first, *_]) as whole:
+            is_plain = not any(isinstance(one, ast.Call) for one in ast.walk(func))
+            return (first, partial(whole.args.__setitem__, 0)) if is_plain else None
     return None
 
 
@@ -93,39 +85,30 @@ def _returned(statement: ast.stmt) -> tuple[ast.expr, Callable[[ast.expr], Any]]
 
 def _called_on(statement: ast.stmt) -> tuple[ast.expr, Callable[[ast.expr], Any]] | None:
     """What a method is called on: `self.losses.append(loss)`."""
-    func = (
-        getattr(getattr(statement, "value", None), "func", None) if isinstance(statement, ast.Expr) else None
-    )
-    is_part = isinstance(func, ast.Attribute) and isinstance(func.value, (ast.Attribute, ast.Subscript))
-    return (func.value, partial(setattr, func, "value")) if is_part else None
+    match statement:
+        case ast.Expr(ast.Call(ast.Attribute(ast.Attribute() | ast.Subscript() as part) as func)):
+            return part, partial(setattr, func, "value")
+    return None
 
 
 def _entered(statement: ast.stmt) -> tuple[ast.expr, Callable[[ast.expr], Any]] | None:
     """The context manager of a `with`."""
-    items = statement.items if isinstance(statement, ast.With) else []
-    is_plain = (
-        len(items) == 1 and isinstance(items[0].context_expr, ast.Call) and items[0].optional_vars is None
-    )
-    return (items[0].context_expr, partial(setattr, items[0], "context_expr")) if is_plain else None
+    match statement:
+        case ast.With([ast.withitem(ast.Call() as call, None) as item]):
+            return call, partial(setattr, item, "context_expr")
+    return None
 
 
 def _renamed(tree: ast.Module) -> ast.Module:
     """All names that a function gives to something, but its parameters, become `q0`, `q1`, …"""
     for function in [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)]:
         inside = [*ast.walk(function)]
-        kept = {
-            each.arg
-            for one in inside
-            if isinstance(one, _FUNCTIONS)
-            for each in ast.walk(one.args)
-            if isinstance(each, ast.arg)
-        }
+        kept = {one.arg for one in inside if isinstance(one, ast.arg)}
         kept |= {each for one in inside if isinstance(one, (ast.Global, ast.Nonlocal)) for each in one.names}
         kept |= {one.name for one in inside if isinstance(one, (ast.FunctionDef, ast.ClassDef))}
-        given = {
-            one.id for one in inside if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
-        } - kept
-        _rename(inside, {name: f"q{at}" for at, name in enumerate(sorted(given))})
+        names = [one for one in inside if isinstance(one, ast.Name)]
+        given = {one.id for one in names if isinstance(one.ctx, ast.Store)} - kept
+        _rename(names, {name: f"q{at}" for at, name in enumerate(sorted(given))})
     return tree
 
 
@@ -139,7 +122,7 @@ def _imported(tree: ast.Module) -> ast.Module:
     return tree
 
 
-def _rename(nodes: list[ast.AST], names: dict[str, str]) -> None:
+def _rename(nodes: Iterable[ast.AST], names: dict[str, str]) -> None:
     for one in nodes:
         if isinstance(one, ast.Name):
             one.id = names.get(one.id, one.id)
@@ -202,18 +185,15 @@ def changes(number: int, ways: list[str]) -> list[tuple[str, str, Told | None]]:
     for how in ways:
         other = rewritten(case, how)
         if other.text != plain.text:
-            after = told(other)
-            difference = {
-                code: after[code] - before[code] for code in before | after if after[code] != before[code]
-            }
-            found.append((case.name, how, Counter(difference) if difference else None))
+            more = told(other)
+            more.subtract(before)
+            difference = Counter({code: number for code, number in more.items() if number})
+            found.append((case.name, how, difference or None))
     return found
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = documented(__doc__)
     parser.add_argument("cases", type=int, nargs="?", help="how many, at random (default: all)")
     parser.add_argument("--only", choices=REWRITINGS, action="append")
     parser.add_argument("--out", type=Path)

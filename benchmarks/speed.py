@@ -35,7 +35,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from _measure import HERE, Run, find_script, hardware, run_measured, table, write
+from _measure import HERE, Run, documented, find_script, hardware, run_measured, table, write
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "gpulint-benchmarks"
 
@@ -182,10 +182,15 @@ def fetch_sources(cache: Path) -> list[Path]:
     return folders
 
 
+def peer_folder(cache: Path, name: str) -> Path:
+    """The virtual environment of a peer."""
+    return cache / "peers" / PEERS[name].replace("==", "-")
+
+
 def make_peers(cache: Path) -> None:
     """Install every peer into its own venv, since they ask for libcst versions that exclude each other."""
     for name, requirement in PEERS.items():
-        folder = cache / "peers" / requirement.replace("==", "-")
+        folder = peer_folder(cache, name)
         if find_script(name, [folder]):
             continue
         print(f"installing {requirement}", file=sys.stderr)
@@ -359,9 +364,7 @@ def locate(options: argparse.Namespace) -> dict[str, Path]:
     for tool in TOOLS:
         if tool.name in options.without:
             continue
-        folders = (
-            [options.cache / "peers" / PEERS[tool.name].replace("==", "-")] if tool.name in PEERS else []
-        )
+        folders = [peer_folder(options.cache, tool.name)] if tool.name in PEERS else []
         script = find_script(tool.script, [*options.venv, *folders, *own])
         if script:
             present[tool.name] = script
@@ -375,9 +378,7 @@ def locate(options: argparse.Namespace) -> dict[str, Path]:
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = documented(__doc__)
     parser.add_argument("trees", nargs="*", type=Path, help="folders of Python sources")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument(

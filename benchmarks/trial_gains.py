@@ -89,11 +89,6 @@ def public_cases(checkouts: Path, device: str, folder: Path) -> list[Case]:
 # -- gains -----------------------------------------------------------------------------------------------------
 
 
-def fixes_of_case(case: Case) -> list[TrialFix]:
-    """The fixes of a script's findings, of every confidence."""
-    return fixes_of(program_findings(case.what))
-
-
 def tried(case: Case, fixes: Sequence[TrialFix]) -> dict[str, Any]:
     """The record of one script."""
     begin = time.monotonic()
@@ -157,9 +152,8 @@ def problems(record: Mapping[str, Any]) -> list[str]:
     found = [f"could not be run: {record['failure']}"] if failed else []
     for fix in record.get("fixes", ()):
         if fix["defect"]:
-            found.append(
-                f"{fix['file']}:{fix['line']} {'/'.join(fix['rules'])} {fix['status']}: {fix['text']}"
-            )
+            place, rules = f"{fix['file']}:{fix['line']}", "/".join(fix["rules"])
+            found.append(f"{place} {rules} {fix['status']}: {fix['text']}")
     return found
 
 
@@ -225,13 +219,12 @@ def measured(given: argparse.Namespace, folder: Path) -> int:
 
     waiting = []
     for case in cases:
-        fixes = [] if case.lacks else fixes_of_case(case)
-        if case.lacks or not fixes:
-            records.append(
-                {"name": case.name, **case.origin, "left_out": case.lacks or "no finding has a fix"}
-            )
-        else:
+        fixes = [] if case.lacks else fixes_of(program_findings(case.what))  # of every confidence
+        if fixes:
             waiting.append((case, fixes))
+        else:
+            why = case.lacks or "no finding has a fix"
+            records.append({"name": case.name, **case.origin, "left_out": why})
     alone = [pair for pair in waiting if any(fix.is_about_time for fix in pair[1])]
     with ThreadPoolExecutor(given.jobs) as pool:
         list(pool.map(lambda pair: one(*pair), [pair for pair in waiting if pair not in alone]))

@@ -22,7 +22,7 @@ from forecast_calls.calls import (
     of,
     on_card,
     ones,
-    said,
+    plain,
     trained,
 )
 
@@ -36,21 +36,22 @@ def transformers() -> list[Call]:
         for first in (True, False)
         for call in modules(f"TransformerEncoderLayer norm_first={first}", partial(encoder, **layer, norm_first=first), (16, 128, 512), kinds=(kind,))
     ]  # fmt: skip
+
+    def evaluated() -> nn.Module:
+        return nn.TransformerEncoder(encoder(**layer), 2).eval()
+
     return [
         *found,
         *modules("TransformerEncoderLayer gelu amp", lambda: nn.TransformerEncoderLayer(**layer, activation="gelu"), (16, 128, 512), kinds=(), amp=True),
-        *modules("TransformerEncoder eval", lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(**layer), 2).eval(), (16, 128, 512), kinds=(F32,)),
+        *modules("TransformerEncoder eval", evaluated, (16, 128, 512), kinds=(F32,)),
         trained("TransformerEncoderLayer masks", lambda: masked(nn.TransformerEncoderLayer(**layer))),
         trained("TransformerDecoderLayer", lambda: (on_card(nn.TransformerDecoderLayer(**layer)), (floats(16, 128, 512), floats(16, 100, 512)))),
         trained("TransformerDecoderLayer amp", lambda: (on_card(nn.TransformerDecoderLayer(**layer)), (floats(16, 128, 512), floats(16, 100, 512))), F16),
         trained("Transformer", lambda: (on_card(nn.Transformer(256, 4, 1, 1, 1024, batch_first=True)), (floats(16, 128, 256), floats(16, 100, 256)))),
-        *[
-            trained(f"MultiheadAttention weights={need} {said(kind)}", lambda n=need, k=kind: (lambda m: (lambda x: m(x, x, x, need_weights=n), (floats(16, 128, 512, kind=k),)))(on_card(nn.MultiheadAttention(512, 8, batch_first=True, dropout=0.1), k)))
-            for need in (True, False)
-            for kind in KINDS
-        ],
-        plain_eval("TransformerEncoder fast path", lambda: (on_card(nn.TransformerEncoder(nn.TransformerEncoderLayer(**layer), 2).eval()), (floats(16, 128, 512),))),
-        plain_eval("MultiheadAttention fast path", lambda: (lambda m: (lambda x: m(x, x, x), (floats(16, 128, 512),)))(on_card(nn.MultiheadAttention(512, 8, batch_first=True).eval()))),
+        *of("MultiheadAttention weights=True", partial(to_itself, need_weights=True)),
+        *of("MultiheadAttention weights=False", partial(to_itself, need_weights=False)),
+        plain("TransformerEncoder fast path", lambda: (on_card(evaluated()), (floats(16, 128, 512),)), grad=False),
+        plain("MultiheadAttention fast path", partial(to_itself, F32, dropout=0.0, trains=False), grad=False),
     ]  # fmt: skip
 
 
@@ -63,27 +64,17 @@ def masked(layer: nn.Module) -> Made:
     )
 
 
-def plain_eval(name: str, make: Any) -> Call:
-    def phases() -> Any:
-        run, inputs = make()
-        yield ""
-        with torch.no_grad():
-            out = run(*inputs)
-        yield "call"
-        del out
-        yield ""
-
-    return Call(name, phases)
+def to_itself(kind: torch.dtype, dropout: float = 0.1, trains: bool = True, **options: Any) -> Made:
+    """An attention whose queries, keys and values are the same."""
+    module = nn.MultiheadAttention(512, 8, batch_first=True, dropout=dropout).train(trains)
+    module = on_card(module, kind)
+    return lambda x: module(x, x, x, **options), (floats(16, 128, 512, kind=kind),)
 
 
 def attention() -> list[Call]:
-    def qkv(
-        kind: torch.dtype, heads: int, length: int, width: int, keys: int = 0
-    ) -> tuple[torch.Tensor, ...]:
-        return (
-            floats(4, heads, length, width, kind=kind),
-            *(floats(4, heads, keys or length, width, kind=kind) for _ in range(2)),
-        )
+    def qkv(kind: torch.dtype, heads: int, length: int, width: int, keys: int = 0) -> tuple[Any, ...]:
+        lengths = (length, keys or length, keys or length)
+        return tuple(floats(4, heads, one, width, kind=kind) for one in lengths)
 
     sdpa = F.scaled_dot_product_attention
     causal = partial(sdpa, is_causal=True)

@@ -80,14 +80,15 @@ def trained(name: str, make: Callable[[], Made], autocast: torch.dtype | None = 
     return Call(name, phases)
 
 
-def plain(name: str, make: Callable[[], Made], phase: str = "call") -> Call:
+def plain(name: str, make: Callable[[], Made], grad: bool = True) -> Call:
     """A call whose result is looked at without a backward."""
 
     def phases() -> Phases:
         run, inputs = make()
         yield ""
-        out = run(*inputs)
-        yield phase
+        with torch.set_grad_enabled(grad):
+            out = run(*inputs)
+        yield "call"
         del out
         yield ""
 

@@ -16,7 +16,6 @@ from forecast_calls.calls import (
     Call,
     Made,
     Phases,
-    casting,
     floats,
     last,
     modules,
@@ -109,22 +108,17 @@ def kinds_of(
 def benchmarked(case: tuple[int, ...], kind: torch.dtype) -> Call:
     """With `cudnn.benchmark`, which tries algorithms in the first call: what it takes there is in "first"."""
 
+    name = f"Conv2d benchmark {case} {said(kind)}"
+    usual = trained(name, partial(built, image, case, F32), None if kind is F32 else kind)
+
     def phases() -> Phases:
-        module, inputs = made(*image(case), F32, "nchw")
         torch.backends.cudnn.benchmark = True
         try:
-            yield ""
-            with casting(None if kind is F32 else kind):
-                out = module(*inputs)
-            yield "forward"
-            seed = torch.ones_like(out)
-            yield ""
-            out.backward(seed)
-            yield "backward"
+            yield from usual.phases()
         finally:
             torch.backends.cudnn.benchmark = False
 
-    return Call(f"Conv2d benchmark {case} {said(kind)}", phases)
+    return Call(name, phases)
 
 
 CALLS = [

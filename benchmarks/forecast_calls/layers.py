@@ -56,8 +56,7 @@ def norms() -> list[Call]:
             for size, shape, wide in (("small", image, 256), ("large", large, 64), ("7x7", (64, 512, 7, 7), 512))
             for kind in (F32, F16, BF16)
         ],
-        trained("GroupNorm nhwc f32", lambda: (on_card(nn.GroupNorm(32, 256)), (last(floats(*image)),))),
-        trained("GroupNorm nhwc bf16", lambda: (on_card(nn.GroupNorm(32, 256), BF16), (last(floats(*image, kind=BF16)),))),
+        *of("GroupNorm nhwc", lambda k: (on_card(nn.GroupNorm(32, 256), k), (last(floats(*image, kind=k)),))),
         trained("BatchNorm3d channels_last_3d", lambda: (on_card(nn.BatchNorm3d(32)), (last(floats(2, 32, 32, 32, 32)),))),
         *each("F.normalize", lambda x: F.normalize(x, dim=-1), (4096, 768)),
         *modules("LocalResponseNorm", lambda: nn.LocalResponseNorm(5), (16, 64, 32, 32)),

@@ -25,10 +25,8 @@ def block(inputs: int, outputs: int, kernel: int = 3, stride: int = 1) -> nn.Seq
 class Residual(nn.Module):
     def __init__(self, width: int) -> None:
         super().__init__()
-        self.one, self.two = (
-            block(width, width),
-            nn.Sequential(nn.Conv2d(width, width, 3, 1, 1, bias=False), nn.BatchNorm2d(width)),
-        )
+        self.one = block(width, width)
+        self.two = nn.Sequential(nn.Conv2d(width, width, 3, 1, 1, bias=False), nn.BatchNorm2d(width))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return F.relu(x + self.two(self.one(x)))
@@ -127,10 +125,8 @@ class Speech(nn.Module):
         self.front = nn.Sequential(
             nn.Conv2d(1, 32, 3, 2, 1), nn.ReLU(), nn.Conv2d(32, 32, 3, 2, 1), nn.ReLU()
         )
-        self.network, self.head = (
-            nn.LSTM(640, 256, 2, bidirectional=True, batch_first=True),
-            nn.Linear(512, 32),
-        )
+        self.network = nn.LSTM(640, 256, 2, bidirectional=True, batch_first=True)
+        self.head = nn.Linear(512, 32)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         out = self.front(x[:, None]).permute(0, 3, 1, 2).flatten(2)
@@ -178,11 +174,8 @@ class Recommender(nn.Module):
 
 
 def recommender(sparse: bool) -> tuple[nn.Module, Loss]:
-    dense, tokens, y = (
-        floats(2048, 13, grad=False),
-        whole(50_000, 2048, 8, 4),
-        torch.ones(2048, device="cuda"),
-    )
+    dense, tokens = floats(2048, 13, grad=False), whole(50_000, 2048, 8, 4)
+    y = torch.ones(2048, device="cuda")
     return on_card(Recommender(sparse)), lambda net: F.binary_cross_entropy_with_logits(net(dense, tokens), y)
 
 
@@ -191,10 +184,8 @@ class Language(nn.Module):
         super().__init__()
         self.words, self.places = nn.Embedding(8000, 256), nn.Embedding(256, 256)
         layer = nn.TransformerEncoderLayer(256, 4, 1024, batch_first=True, norm_first=True, activation="gelu")
-        self.blocks, self.norm = (
-            nn.TransformerEncoder(layer, 3, enable_nested_tensor=False),
-            nn.LayerNorm(256),
-        )
+        self.blocks = nn.TransformerEncoder(layer, 3, enable_nested_tensor=False)
+        self.norm = nn.LayerNorm(256)
         self.head = nn.Linear(256, 8000, bias=False)
         self.head.weight = self.words.weight
 
@@ -215,11 +206,9 @@ def words() -> tuple[nn.Module, Loss]:
     class Model(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.words, self.network, self.head = (
-                nn.Embedding(10_000, 256),
-                nn.GRU(256, 512, 2, batch_first=True, dropout=0.2),
-                nn.Linear(512, 10_000),
-            )
+            self.words = nn.Embedding(10_000, 256)
+            self.network = nn.GRU(256, 512, 2, batch_first=True, dropout=0.2)
+            self.head = nn.Linear(512, 10_000)
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return self.head(self.network(self.words(x))[0])
@@ -238,12 +227,8 @@ def actor() -> tuple[nn.Module, Loss]:
             "policy": nn.Linear(512, 6), "value": nn.Linear(512, 1),
         },
     )  # fmt: skip
-    x, actions, gain, old = (
-        torch.randint(0, 255, (256, 4, 84, 84), device="cuda", dtype=torch.uint8),
-        whole(6, 256),
-        floats(256, grad=False),
-        floats(256, grad=False),
-    )
+    x = torch.randint(0, 255, (256, 4, 84, 84), device="cuda", dtype=torch.uint8)
+    actions, gain, old = whole(6, 256), floats(256, grad=False), floats(256, grad=False)
 
     def loss(net: Any) -> torch.Tensor:
         hidden = net["body"](x.float() / 255)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
+from functools import partial
 from typing import Any
 
 import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from forecast_calls.calls import BF16, F16, F32, Call, Made, floats, on_card, said, trained
+from forecast_calls.calls import BF16, F16, F32, Call, Made, floats, of, on_card, trained
 
 # inputs, hidden, layers, batch, length, both ways
 SIZES = [
@@ -25,15 +25,15 @@ def network(name: str, size: tuple[Any, ...], kind: torch.dtype, **options: Any)
 
 
 def packed(name: str, size: tuple[Any, ...], kind: torch.dtype) -> Made:
-    inputs, hidden, layers, batch, length, both = size
-    module = on_card(getattr(nn, name)(inputs, hidden, layers, bidirectional=both, batch_first=True), kind)
+    module, inputs = network(name, size, kind)
+    *_, batch, length, _ = size
     lengths = torch.linspace(length, max(1, length // 4), batch).long()
 
     def run(x: torch.Tensor) -> Any:
         out, _ = module(pack_padded_sequence(x, lengths, batch_first=True))
         return pad_packed_sequence(out, batch_first=True)[0]
 
-    return run, (floats(batch, length, inputs, kind=kind),)
+    return run, inputs
 
 
 def cells(name: str) -> Made:
@@ -67,11 +67,10 @@ def decoding() -> Made:
 
 CALLS: list[Call] = [
     *[
-        trained(f"{name} {size} {said(kind)}", lambda n=name, s=size, k=kind: network(n, s, k))
-        for (name, size), kind in itertools.product(
-            [*(("LSTM", one) for one in SIZES), *(("GRU", one) for one in SIZES[:5]), *(("RNN", one) for one in SIZES[:3])],
-            (F32, F16, BF16),
-        )
+        call
+        for name, sizes in (("LSTM", SIZES), ("GRU", SIZES[:5]), ("RNN", SIZES[:3]))
+        for size in sizes
+        for call in of(f"{name} {size}", partial(network, name, size), (F32, F16, BF16))
     ],
     *[trained(f"{name} {SIZES[1]} dropout", lambda n=name: network(n, SIZES[1], F32, dropout=0.2)) for name in ("LSTM", "GRU")],
     *[trained(f"{name} {SIZES[1]} amp", lambda n=name: network(n, SIZES[1], F32), F16) for name in ("LSTM", "GRU")],
@@ -79,10 +78,10 @@ CALLS: list[Call] = [
     trained("RNN relu", lambda: network("RNN", SIZES[0], F32, nonlinearity="relu")),
     trained("LSTM no bias", lambda: network("LSTM", SIZES[0], F32, bias=False)),
     *[
-        trained(f"packed {name} {size} {said(kind)}", lambda n=name, s=size, k=kind: packed(n, s, k))
+        call
         for name in ("LSTM", "GRU")
         for size in SIZES[:2]
-        for kind in (F32, F16)
+        for call in of(f"packed {name} {size}", partial(packed, name, size), (F32, F16))
     ],
     *[trained(name, lambda n=name: cells(n)) for name in ("LSTMCell", "GRUCell", "RNNCell")],
     trained("GRU step by step", decoding),

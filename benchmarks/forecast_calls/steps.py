@@ -9,28 +9,12 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from forecast_calls import networks
 from forecast_calls.calls import BF16, F16, Call, Phases, casting, floats, on_card
-from forecast_calls.networks import (
-    actor,
-    classifier,
-    depthwise,
-    graph,
-    language,
-    recommender,
-    segmenter,
-    speech,
-    variational,
-    video,
-    volumes,
-    waves,
-    words,
-)
-
-Loss = Callable[[Any], torch.Tensor]
 
 
 def training(
-    name: str, make: Callable[[], tuple[nn.Module, Loss]], optimizer: Callable[[Any], Any] = torch.optim.AdamW,
+    name: str, make: Callable[[], tuple[nn.Module, networks.Loss]], optimizer: Callable[[Any], Any] = torch.optim.AdamW,
     autocast: torch.dtype | None = None, pieces: int = 1,
 ) -> Call:  # fmt: skip
     def phases() -> Phases:
@@ -84,6 +68,8 @@ def generating(kind: torch.dtype | None) -> Call:
 
 
 def adversarial() -> Call:
+    entropy = F.binary_cross_entropy_with_logits
+
     def phases() -> Phases:
         maker = on_card(
             nn.Sequential(
@@ -108,14 +94,12 @@ def adversarial() -> Call:
             fake = maker(noise)
             yield "made" if seen else ""
             optimizers[1].zero_grad()
-            F.binary_cross_entropy_with_logits(critic(real), torch.ones(128, 1, device="cuda")).backward()
-            F.binary_cross_entropy_with_logits(
-                critic(fake.detach()), torch.zeros(128, 1, device="cuda")
-            ).backward()
+            entropy(critic(real), torch.ones(128, 1, device="cuda")).backward()
+            entropy(critic(fake.detach()), torch.zeros(128, 1, device="cuda")).backward()
             optimizers[1].step()
             yield "critic" if seen else ""
             optimizers[0].zero_grad()
-            F.binary_cross_entropy_with_logits(critic(fake), torch.ones(128, 1, device="cuda")).backward()
+            entropy(critic(fake), torch.ones(128, 1, device="cuda")).backward()
             optimizers[0].step()
             yield "maker" if seen else ""
 
@@ -127,22 +111,25 @@ def momentum(parameters: Any) -> torch.optim.Optimizer:
 
 
 CALLS = [
-    training("classifier", classifier, momentum), training("classifier amp", classifier, momentum, F16),
-    training("classifier bf16", classifier, momentum, BF16),
-    training("classifier nhwc amp", lambda: classifier(torch.channels_last), momentum, F16),
-    training("classifier accumulated", classifier, momentum, None, 2),
-    training("depthwise", depthwise, torch.optim.RMSprop),
-    training("depthwise amp", depthwise, torch.optim.RMSprop, F16),
-    training("segmenter transposed", lambda: segmenter("transposed")),
-    training("segmenter upsampling", lambda: segmenter("bilinear")),
-    training("segmenter amp", lambda: segmenter("bilinear"), autocast=F16),
-    training("volumes", volumes, momentum), training("volumes amp", volumes, momentum, F16),
-    training("video", video, momentum), training("video amp", video, momentum, F16), training("waves", waves),
-    training("waves amp", waves, autocast=F16), training("speech", speech),
-    training("graph", graph, torch.optim.Adam),
-    training("recommender", lambda: recommender(False), torch.optim.Adagrad),
-    training("recommender sparse", lambda: recommender(True), lambda p: torch.optim.SGD(p, lr=0.1)),
-    training("language", language), training("language amp", language, autocast=BF16),
-    training("language accumulated", language, pieces=2), training("words", words), training("actor", actor),
-    training("variational", variational), generating(None), generating(BF16), adversarial(),
+    training("classifier", networks.classifier, momentum),
+    training("classifier amp", networks.classifier, momentum, F16),
+    training("classifier bf16", networks.classifier, momentum, BF16),
+    training("classifier nhwc amp", lambda: networks.classifier(torch.channels_last), momentum, F16),
+    training("classifier accumulated", networks.classifier, momentum, None, 2),
+    training("depthwise", networks.depthwise, torch.optim.RMSprop),
+    training("depthwise amp", networks.depthwise, torch.optim.RMSprop, F16),
+    training("segmenter transposed", lambda: networks.segmenter("transposed")),
+    training("segmenter upsampling", lambda: networks.segmenter("bilinear")),
+    training("segmenter amp", lambda: networks.segmenter("bilinear"), autocast=F16),
+    training("volumes", networks.volumes, momentum), training("volumes amp", networks.volumes, momentum, F16),
+    training("video", networks.video, momentum), training("video amp", networks.video, momentum, F16),
+    training("waves", networks.waves), training("waves amp", networks.waves, autocast=F16),
+    training("speech", networks.speech),
+    training("graph", networks.graph, torch.optim.Adam),
+    training("recommender", lambda: networks.recommender(False), torch.optim.Adagrad),
+    training("recommender sparse", lambda: networks.recommender(True), lambda p: torch.optim.SGD(p, lr=0.1)),
+    training("language", networks.language), training("language amp", networks.language, autocast=BF16),
+    training("language accumulated", networks.language, pieces=2),
+    training("words", networks.words), training("actor", networks.actor),
+    training("variational", networks.variational), generating(None), generating(BF16), adversarial(),
 ]  # fmt: skip

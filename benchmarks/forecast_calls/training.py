@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -11,7 +12,20 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.checkpoint import checkpoint, checkpoint_sequential
 
-from forecast_calls.calls import BF16, F16, F32, Call, Phases, call, casting, floats, on_card
+from forecast_calls.calls import (
+    BF16,
+    F16,
+    F32,
+    Call,
+    Made,
+    Phases,
+    call,
+    casting,
+    floats,
+    on_card,
+    plain,
+    trained,
+)
 
 OPTIMIZERS: dict[str, dict[str, Any]] = {
     "SGD": {"lr": 0.1}, "SGD momentum": {"lr": 0.1, "momentum": 0.9, "weight_decay": 1e-4}, "SGD nesterov": {"lr": 0.1, "momentum": 0.9, "nesterov": True},
@@ -136,39 +150,28 @@ def scaled(name: str, options: dict[str, Any]) -> Call:
     return Call(f"scaled {name}", phases)
 
 
-def on_gradients(name: str, action: Callable[[list[nn.Parameter]], Any]) -> Call:
-    def phases() -> Phases:
-        module = network()
-        parameters = with_gradients(module)
-        yield ""
-        found = action(parameters)
-        yield "call"
-        del found
-        yield ""
-
-    return Call(name, phases)
+ON_GRADIENTS: dict[str, Callable[[list[Any]], Any]] = {
+    "clip_grad_norm_": lambda p: nn.utils.clip_grad_norm_(p, 1.0),
+    "clip_grad_norm_ for loop": lambda p: nn.utils.clip_grad_norm_(p, 1.0, foreach=False),
+    "clip_grad_norm_ inf": lambda p: nn.utils.clip_grad_norm_(p, 1.0, norm_type=float("inf")),
+    "clip_grad_value_": lambda p: nn.utils.clip_grad_value_(p, 1.0),
+    "clip_grad_value_ for loop": lambda p: nn.utils.clip_grad_value_(p, 1.0, foreach=False),
+    "norm of gradients by hand": lambda p: sum(one.grad.data.norm(2) ** 2 for one in p) ** 0.5,
+    "norm of stacked norms": lambda p: torch.norm(
+        torch.stack([torch.norm(one.grad.detach(), 2) for one in p]), 2
+    ),
+    "parameters_to_vector": nn.utils.parameters_to_vector,
+    "weight penalty": lambda p: sum(one.pow(2).sum() for one in p),
+    "weights to host": lambda p: [one.detach().cpu() for one in p],
+    "weights cloned": lambda p: [one.detach().clone() for one in p],
+}
 
 
 def clipping() -> list[Call]:
-    clip = nn.utils.clip_grad_norm_
-    return [
-        on_gradients("clip_grad_norm_", lambda p: clip(p, 1.0)),
-        on_gradients("clip_grad_norm_ for loop", lambda p: clip(p, 1.0, foreach=False)),
-        on_gradients("clip_grad_norm_ inf", lambda p: clip(p, 1.0, norm_type=float("inf"))),
-        on_gradients("clip_grad_value_", lambda p: nn.utils.clip_grad_value_(p, 1.0)),
-        on_gradients("clip_grad_value_ for loop", lambda p: nn.utils.clip_grad_value_(p, 1.0, foreach=False)),
-        on_gradients(
-            "norm of gradients by hand", lambda p: sum(one.grad.data.norm(2) ** 2 for one in p) ** 0.5
-        ),
-        on_gradients(
-            "norm of stacked norms",
-            lambda p: torch.norm(torch.stack([torch.norm(one.grad.detach(), 2) for one in p]), 2),
-        ),
-        on_gradients("parameters_to_vector", lambda p: nn.utils.parameters_to_vector(p)),
-        on_gradients("weight penalty", lambda p: sum(one.pow(2).sum() for one in p)),
-        on_gradients("weights to host", lambda p: [one.detach().cpu() for one in p]),
-        on_gradients("weights cloned", lambda p: [one.detach().clone() for one in p]),
-    ]
+    def made(action: Callable[[list[Any]], Any]) -> Made:
+        return action, (with_gradients(network()),)
+
+    return [plain(name, partial(made, action)) for name, action in ON_GRADIENTS.items()]
 
 
 def averaging() -> list[Call]:
@@ -232,18 +235,7 @@ def blocks(count: int, width: int) -> nn.Sequential:
 def stepping(
     name: str, run: Callable[[nn.Module, torch.Tensor], torch.Tensor], autocast: torch.dtype | None = None
 ) -> Call:
-    def phases() -> Phases:
-        module, x = blocks(4, 512), floats(2048, 512)
-        yield ""
-        with casting(autocast):
-            out = run(module, x)
-        yield "forward"
-        seed = torch.ones_like(out)
-        yield ""
-        out.backward(seed)
-        yield "backward"
-
-    return Call(name, phases)
+    return trained(name, lambda: (run, (blocks(4, 512), floats(2048, 512))), autocast)
 
 
 def checkpointing() -> list[Call]:
@@ -326,26 +318,16 @@ def twice() -> list[Call]:
         F.linear(x, fast).square().mean().backward()
         yield "backward"
 
-    @call("per-sample gradients")
-    def per_sample() -> Phases:
-        weight, x = floats(64, 256, grad=False), floats(512, 256, grad=False)
-        yield ""
-        found = torch.func.vmap(torch.func.grad(lambda w, one: (w @ one).square().sum()), (None, 0))(
-            weight, x
+    def per_sample() -> Made:
+        gradient = torch.func.grad(lambda w, one: (w @ one).square().sum())
+        return torch.func.vmap(gradient, (None, 0)), (
+            floats(64, 256, grad=False),
+            floats(512, 256, grad=False),
         )
-        yield "call"
-        del found
-        yield ""
 
-    @call("jacobian")
-    def jacobian() -> Phases:
-        x = floats(128)
-        net = on_card(nn.Sequential(nn.Linear(128, 256), nn.Tanh(), nn.Linear(256, 64)))
-        yield ""
-        found = torch.autograd.functional.jacobian(net, x)
-        yield "call"
-        del found
-        yield ""
+    def jacobian() -> Made:
+        net = nn.Sequential(nn.Linear(128, 256), nn.Tanh(), nn.Linear(256, 64))
+        return torch.autograd.functional.jacobian, (on_card(net), floats(128))
 
     flat = nn.Sequential(
         nn.Linear(784, 512), nn.LeakyReLU(0.2), nn.Linear(512, 256), nn.LeakyReLU(0.2), nn.Linear(256, 1)
@@ -370,8 +352,8 @@ def twice() -> list[Call]:
         Call("gradient penalty batch norm", penalty(batch, torch.randn(16, 3, 64, 64))),
         hessian,
         inner,
-        per_sample,
-        jacobian,
+        plain("per-sample gradients", per_sample),
+        plain("jacobian", jacobian),
     ]  # fmt: skip
 
 

@@ -37,6 +37,14 @@ def python(*words: str | Path, limit: float = 200.0, **variables: str) -> subpro
     return subprocess.run(command, env=env, capture_output=True, text=True, timeout=limit)
 
 
+def program(*words: str) -> subprocess.Popen[str]:
+    """This interpreter with these arguments, once it has printed a line."""
+    process = subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    assert process.stdout is not None
+    process.stdout.readline()
+    return process
+
+
 def device() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 

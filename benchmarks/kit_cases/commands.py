@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from kit_cases import ROOT, device, section
+from kit_cases import device, program, section
 
 
 @section("C2 C3 E3", cuda=False)
@@ -93,14 +93,10 @@ def run() -> dict[str, Any]:
             "peak_allocated": max((s.peak or 0 for s in samples), default=0),
             "lines": timeline.summary(ended, processes, None),
         }
-    oom = "torch.empty(1 << 45, dtype=torch.uint8, device=place)"
-    ended = launcher.launch(
-        [sys.executable, "-c", LOOP.replace("STEPS", "3").replace("END", oom)], None, 0.02
-    )
-    found["oom"] = {
-        "code": ended.code,
-        "lines": timeline.summary(ended, timeline.read_notes(ended.folder), None),
-    }
+    oom = LOOP.replace("STEPS", "3").replace("END", "torch.empty(1 << 45, dtype=torch.uint8, device=place)")
+    ended = launcher.launch([sys.executable, "-c", oom], None, 0.02)
+    lines = timeline.summary(ended, timeline.read_notes(ended.folder), None)
+    found["oom"] = {"code": ended.code, "lines": lines}
     return {**found, "terminate": terminated()}
 
 
@@ -111,14 +107,7 @@ def terminated() -> dict[str, Any]:
         "sys.exit(launcher.leave_as(launcher.launch(sys.argv[1:], None)))"
     )
     waiting = LOOP.replace("STEPS", "2").replace("END", "print('up', flush=True); time.sleep(60)")
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, sys.executable, "-c", waiting],
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-    )
-    assert process.stdout is not None
-    process.stdout.readline()
+    process = program("-c", code, sys.executable, "-c", waiting)
     process.send_signal(signal.SIGTERM)
     try:
         status = process.wait(60)
@@ -133,18 +122,11 @@ def gpu() -> dict[str, Any]:
     """Cards and processes through NVML, and ending a process of one's own."""
     from gpulint.operator import gpu as cards
 
-    holding = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            "import torch, time; x = torch.zeros(1 << 30, dtype=torch.uint8, device='cuda');"
-            "print('up', flush=True); time.sleep(120)",
-        ],
-        stdout=subprocess.PIPE,
-        text=True,
+    holding = program(
+        "-c",
+        "import torch, time; x = torch.zeros(1 << 30, dtype=torch.uint8, device='cuda');"
+        "print('up', flush=True); time.sleep(120)",
     )
-    assert holding.stdout is not None
-    holding.stdout.readline()
     free_before = torch.cuda.mem_get_info()[0]
     found: dict[str, Any] = {"opens_gpu": cards.opens_gpu(holding.pid)}
     try:

@@ -27,11 +27,14 @@ def clear() -> dict[str, Any]:
         model, optimizer, batch = trained()
         del model, optimizer, batch
 
+    def figures() -> dict[str, int]:
+        return {"reserved": torch.cuda.memory_reserved(), "allocated": allocated()}
+
     phase()
-    before = torch.cuda.memory_reserved(), allocated()
+    before = figures()
     gc.collect()
     torch.cuda.empty_cache()
-    old = torch.cuda.memory_reserved(), allocated()
+    old = figures()
     phase()
     cleared = memory.clear()
     began = time.perf_counter()
@@ -41,13 +44,9 @@ def clear() -> dict[str, Any]:
     named = [str(found) for found in forced.lingering]
     del held
     return {
-        "before": {"reserved": before[0], "allocated": before[1]},
-        "old": {"reserved": old[0], "allocated": old[1]},
-        "new": {
-            "reserved": cleared.reserved,
-            "allocated": cleared.allocated,
-            "workspaces": cleared.workspaces,
-        },
+        "before": before,
+        "old": old,
+        "new": {name: getattr(cleared, name) for name in ("reserved", "allocated", "workspaces")},
         "seconds": time.perf_counter() - began,
         "force_names": named,
         "force_names_the_list": any("`held`" in text for text in named),
@@ -59,20 +58,20 @@ def stats() -> dict[str, Any]:
     """The figures against torch's own, and what reading them costs."""
     kept = trained()
     figures = memory.stats()
-    begin = time.perf_counter()
-    for _ in range(200):
-        memory.stats()
-    full = (time.perf_counter() - begin) / 200
-    begin = time.perf_counter()
-    for _ in range(200):
-        memory.stats(blocks=False)
-    light = (time.perf_counter() - begin) / 200
+
+    def microseconds(blocks: bool) -> float:
+        begin = time.perf_counter()
+        for _ in range(200):
+            memory.stats(blocks=blocks)
+        return (time.perf_counter() - begin) / 200 * 1e6
+
+    costs = {"with blocks": microseconds(True), "without": microseconds(False)}
     del kept
     return {
         "figures": figures.to_json(),
         "agrees": figures.allocated == figures.to_json()["allocated"] > 0
         and figures.peak_allocated == torch.cuda.max_memory_allocated(),
-        "microseconds": {"with blocks": full * 1e6, "without": light * 1e6},
+        "microseconds": costs,
         "line": figures.summary(),
     }
 
