@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from gpulint.rules import all_rules
 
-from gpulint.findings import Confidence
+from gpulint.findings import Confidence, Severity
 from gpulint.lint.linter import lint_text
 from gpulint.rule import RuleSet
 
@@ -292,11 +292,15 @@ class Judge:
 
 
 @pytest.mark.parametrize(
-    ("exports", "expected"), [("", []), ("from .judge import Judge", ["GPU201"])], ids=["kept", "exported"]
+    ("exports", "severity"),
+    [("", Severity.INFO), ("from .judge import Judge", Severity.WARNING)],
+    ids=["kept", "exported"],
 )
-def test_method_of_a_class_that_a_package_exports(tmp_path: Path, exports: str, expected: list[str]) -> None:
+def test_method_of_a_class_that_a_package_exports(tmp_path: Path, exports: str, severity: Severity) -> None:
     """Nothing in the program calls it; whoever is given the class may."""
     (tmp_path / "pyproject.toml").write_text("")
     files = {"__init__": exports, "run": "if __name__ == '__main__':\n    print(1)\n"}
-    assert codes(tmp_path, "judge", judge=JUDGE, **files) == expected
-    assert codes(tmp_path, "judge", DOUBTS, judge=JUDGE, **files) == ["GPU201"]
+    assert codes(tmp_path, "judge", judge=JUDGE, **files) == ["GPU201"]
+    path = tmp_path / "package" / "judge.py"
+    (found,) = lint_text(JUDGE, str(path), RULES)
+    assert found.severity is severity

@@ -75,8 +75,7 @@ def test_a_suspicion_is_shown_where_the_run_confirms_it(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(LABELLING, encoding="utf-8")
     done = verify(tmp_path, "--steps", "5", "-q", "main.py")
     assert "confirmed GPU201 `network` runs with grad enabled" in done.stdout
-    assert "doubt:    nothing moves the network to a GPU; " in done.stdout
-    assert "(low confidence without a run)" in done.stdout
+    assert "doubt:    nothing moves the network to a GPU (low confidence without a run)" in done.stdout
     guarded = LABELLING.replace("for _", "torch._C._set_grad_enabled(False)\nfor _")
     (tmp_path / "main.py").write_text(guarded, encoding="utf-8")
     done = verify(tmp_path, "--steps", "5", "-q", "main.py")

@@ -133,7 +133,8 @@ class Looks:
         levels: dict[tuple[Site, Place], Sequence[tuple[int, int]]] = {}
 
         def judged(after: _Blocks) -> list[Drift]:
-            births = _births(probe, frames, before.values(), after, marks, boundaries)
+            had = [*before.values(), *(one for one in session.freed if one.epoch >= start)]
+            births = _births(probe, frames, had, after, marks, boundaries)
             levels.update({(one.site, one.place): one.levels or [] for one in births})
             found = [(one, drift.judge(one, edges, view.kind, view.age, view.window)) for one in births]
             return [drift.going_on(d, one.levels or [] if stretched else []) for one, d in found if d]
@@ -146,6 +147,7 @@ class Looks:
             probe.settle()
             alive = probe.born(start)
             drifts = judged(alive.values())
+            session.freed += (one for key, one in before.items() if alive.get(key) != one)
         leaks = {(d.site, d.place) for d in drifts if d.status == "leak"}
         if passing and not leaks:
             return drifts, []

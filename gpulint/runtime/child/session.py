@@ -16,7 +16,7 @@ from gpulint.runtime.observing.calls import Calls, Collector
 from gpulint.runtime.observing.hostmemory import Relatives
 from gpulint.runtime.observing.lines import LineCounter, NamedCalls, Ticks, Told
 from gpulint.runtime.observing.stepping import Stepper
-from gpulint.runtime.probes.base import Probe
+from gpulint.runtime.probes.base import Block, Probe
 from gpulint.runtime.probes.frames import Activation, Frames
 from gpulint.runtime.record import drift
 from gpulint.runtime.record.besides import FEWEST_STOPPED, Besides, Cycle, Later, Recording
@@ -65,6 +65,7 @@ class Session:
         self.lingering: Lingering | None = None  # set once enough steps are sampled
         self.notes: list[str] = []
         self.cycles: list[Cycle] = []  # that the collector was found to have to free
+        self.freed: list[Block] = []  # with them, by our own looks: later ones find them no more
         self.unjudged: list[str] = []  # why looks failed
         self.done = False  # the result is sent, or this is a forked process
         self.looking = False  # what happens now is our own doing

@@ -26,6 +26,7 @@ from gpulint.runtime.record.besides import Cycle
 
 MOST_OBJECTS = 300_000  # of garbage that are looked through
 MOST = 5  # cycles that are told
+MOST_PASSES = 10  # of the collector
 
 
 def collected(targets: Targets, key_of: Key, frames: Frames, collect: Callable[[], Any]) -> list[Cycle]:
@@ -44,7 +45,10 @@ def collected(targets: Targets, key_of: Key, frames: Frames, collect: Callable[[
     finally:
         if garbage:
             garbage.clear()
-            collect()
+            # what hangs on a cycle through nodes of a graph, another cycle, is found by the next pass alone
+            for _ in range(MOST_PASSES):
+                if not collect():
+                    break
 
 
 def _explained(garbage: list[Any], targets: Targets, key_of: Key, frames: Frames) -> list[Cycle]:
