@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import weakref
 from pathlib import Path
 
 import pytest
@@ -127,3 +128,19 @@ def test_garbage_without_memory_of_interest_is_only_collected():
     Parent()
     assert collected({}, key_of, Frames(str(Path(__file__).parent)), gc.collect) == []
     assert not [one for one in gc.get_objects() if type(one) is Child]
+
+
+def test_what_hangs_on_a_cycle_through_nodes_of_a_graph_is_collected_too():
+    gc.collect()
+    gc.disable()
+    try:
+        first = Keeps.apply(torch.zeros(64, requires_grad=True))
+        last = Keeps.apply(Keeps.apply(first))
+        storages = [weakref.ref(one.untyped_storage()) for one in (first, last)]
+        targets = {key_of(one): Block(0, "device", 0, 256) for one in (first, last)}
+        del first, last
+        collected(targets, key_of, Frames(str(Path(__file__).parent)), gc.collect)
+        assert gc.collect() == 0
+        assert not any(one() is not None for one in storages)
+    finally:
+        gc.enable()
