@@ -24,6 +24,8 @@ from gpulint.answers import Answer, Question, left_open, minor, proven, refuted,
 from gpulint.rule import Claimed, Cost, RelatedNode, Remove, Repair, Report, Rule
 
 _LOOKS = frozenset({"is_available", "device_count", "hasattr", "isinstance", "len"})
+_CLEANS = frozenset({"empties cache", "collects", "synchronizes"})
+_PLAIN = (ast.Expr, ast.If, ast.With, ast.Pass, ast.Import, ast.ImportFrom)
 _LEAST = 0.01  # of a step's time: a call that costs less is not told
 
 
@@ -204,6 +206,8 @@ def _repair(asked: Asked, habit: Habit, made: HotCall) -> Repair | None:
     statement = flow.statement_of(at)
     if not isinstance(statement, ast.Expr) or statement.value is not at or at.args or at.keywords:
         return None
+    if not _only_cleans(asked, made):
+        return None
     block = flow.blocks[statement]
     whole: ast.stmt = statement
     owner = block.owner
@@ -216,3 +220,17 @@ def _repair(asked: Asked, habit: Habit, made: HotCall) -> Repair | None:
     dropped = "the memory of what is deleted just before may be wanted at once"
     why = dropped if before and isinstance(before[0], ast.Delete) else habit.kept(asked, made)
     return Repair.unless(why, "remove the call", (Remove(asked.node(whole)),))
+
+
+def _only_cleans(asked: Asked, made: HotCall) -> bool:
+    """Whether what the call that is told runs does nothing but clean up, on the way down to the call that is meant."""
+    for call, where in ((made.call, made.frame), *made.repeats.calls):
+        if call is made.at:
+            return True
+        flow = where.function.flow
+        others = (one for one in flow.every_call if one is not call and last_name(one.func) not in _LOOKS)
+        if any(asked.evaluator.does(one, where) not in _CLEANS for one in others):
+            return False
+        if not all(isinstance(one, _PLAIN) or one is where.function.node for one in flow.blocks):
+            return False
+    return False

@@ -79,7 +79,7 @@ class EmptyCacheInHotLoop(HotRule):
     ## Fix safety
     Removing the call changes no result: safe. Unsafe just after a `del`, whose memory somebody wants back at once, where the
     program reads how much is reserved, beside libraries that take memory of the same GPU, and in programs of sparse points, whose
-    batches differ in size. Loops whose rounds are whole
+    batches differ in size. Nothing is offered where the step calls a helper that does more than clean up. Loops whose rounds are whole
     phases, epochs, rollouts or runs tried again with less, are not reported.
     """
 

@@ -33,6 +33,22 @@ def test_a_helper_of_another_file_is_named_with_its_place(tmp_path: Path) -> Non
     assert finding.fix is None
 
 
+@pytest.mark.parametrize(
+    ("more", "fixed"),
+    [
+        ("", True),
+        ("    if torch.cuda.is_available():\n        torch.cuda.synchronize()\n", True),
+        ("    registry.clear()\n", False),
+        ("    global seen\n    seen = 0\n", False),
+    ],
+    ids=["alone", "cleans", "calls", "sets"],
+)
+def test_a_helper_that_does_more_is_not_taken_out(tmp_path: Path, more: str, fixed: bool) -> None:
+    (tmp_path / "train.py").write_text(f"{TIDY}{more}\n{STEPS}")
+    (finding,) = check_paths(tmp_path, {"select": ["GPU501"]})
+    assert (finding.fix is not None) is fixed
+
+
 @pytest.mark.parametrize("condition", ["i % 12 == 0", "i == 7", "i % 5 == 0 and loss > 3"])
 def test_what_costs_next_to_nothing_or_goes_by_no_steps_is_not_told(tmp_path: Path, condition: str) -> None:
     assert now_and_then(tmp_path, condition) == []

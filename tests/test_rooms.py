@@ -103,9 +103,9 @@ BUDGETS = {
     f"{ANALYSIS}.evaluate": 3_051,
     f"{ANALYSIS}.models": 230,
     f"{ANALYSIS}.queries": 4_827,
-    RULES: 6_188,
+    RULES: 6_203,
 }
-MOST_OF_READING = 15_968  # all of them together; 16,000 is the aim
+MOST_OF_READING = 15_983  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 
