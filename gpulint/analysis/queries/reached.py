@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import settled
 from gpulint.analysis.project.file import Class, File, Function
 from gpulint.analysis.syntax.nodes import last_name
 from gpulint.answers import Answer, Question, minor, refuted
@@ -63,13 +64,17 @@ def _is_never_built(evaluator: Evaluator, function: Function) -> bool:
             if one.cls is not cls and cls.name in one.words:
                 if any(key.rpartition(".")[2] == cls.name for key in one.flow.uses):
                     return False
-    return not _is_exported(evaluator, function) and not _is_asked_for_by_text(evaluator, cls)
+    by_text = lambda: _is_asked_for_by_text(evaluator, cls)  # noqa: E731
+    asked = settled(evaluator, evaluator.root(cls.file.body), ("by text", cls), by_text)
+    return not asked and not _is_exported(evaluator, function)
 
 
 def _is_asked_for_by_text(evaluator: Evaluator, cls: Class) -> bool:
     """Whether a module that has a class is asked for something by a name that is worked out: `getattr(trainers, args.trainer)`, `eval(args.runner)`."""
     for word in ("getattr", "eval", "globals"):
         for file in evaluator.program.searched(word, cls.file):
+            if word != "getattr" and evaluator.program.top_level(file, cls.name) is not cls:
+                continue  # before the functions that call `net.eval()` are bound
             for function, call in file.calls_named(word):
                 if not isinstance(call.func, ast.Name):
                     continue
