@@ -54,7 +54,7 @@ def in_words(doubts: Sequence[str], until: str = "") -> str:
     """What is left open, in one line for people, and how sure the claim is for that; empty where nothing is."""
     if not doubts:
         return ""
-    return f"{'; '.join(doubts)} ({Confidence.with_doubts(doubts).value} confidence{until})"
+    return f"{'; '.join(dict.fromkeys(doubts))} ({Confidence.with_doubts(doubts).value} confidence{until})"
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -96,14 +96,16 @@ class Suspicious(Rule):
 
     def claims(self, asked: Any, options: Mapping[str, Any]) -> Iterator[Claimed]:
         for call in asked.file.functions[0].flow.calls["model"]:
-            answers = (left_open(Question.TENSOR, "nobody knows"), left_open(Question.GRAPH, "nor when"))
+            answers = tuple(
+                left_open(Question.TENSOR, one) for one in ("nobody knows", "nor when", "nor when")
+            )
             yield Claimed(call, "model", answers, lambda call=call: Report(call, "hm"))
 
 
 def test_rules_of_a_project_may_doubt() -> None:
     assert lint_text(CERTAIN, "scores.py", RuleSet((Suspicious,))) == []
     (found,) = lint_text(CERTAIN, "scores.py", RuleSet((Suspicious,), confidence=Confidence.LOW))
-    assert (found.doubts, found.confidence) == (("nobody knows", "nor when"), Confidence.LOW)
+    assert (found.doubts, found.confidence) == (("nobody knows", "nor when", "nor when"), Confidence.LOW)
     assert found.doubt == "nobody knows; nor when (low confidence)"
     assert "shown with `--confidence low`" in page(Suspicious).markdown()
 
