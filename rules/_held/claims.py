@@ -113,9 +113,11 @@ def _left_by(asked: Asked, function: Function, told: set[Any]) -> Iterator[Held]
     """What a function leaves to others: to its object, to the framework, in a dict of figures, or by what it returns."""
     evaluator = asked.evaluator
     for store in given_to_keep(evaluator, function):
-        held = graph_in(evaluator, evaluator.value_of(store.value, store.frame))
+        of_network = function.takes_self and evaluator.names.is_part_of_modules(function.cls)
+        several = graph_in(evaluator, evaluator.value_of(store.value, store.frame))
+        is_sure = lambda one: one.kind == "tensor" and not one.assumptions  # noqa: E731
+        held = several if of_network else tuple(filter(is_sure, several))
         if store.at not in told and held:
-            of_network = evaluator.names.is_part_of_modules(function.cls)
             code = "GPU107" if of_network else "GPU101"
             yield _of(code, store, held, _of_given(asked, store, held, of_network))
     for store, held in _kept_by(asked, function, collected):
@@ -158,9 +160,11 @@ def _of(code: str, store: Store, held: tuple[Value, ...], answers: Iterator[Answ
 
 def _put_together(store: Store) -> Any:
     """Where what is returned is put together: the display that its name was given, or the return itself."""
-    *_, whole = store.frame.flow.stands_for(store.value)
-    is_display = isinstance(whole, (ast.Tuple, ast.Dict, ast.List))
-    return store.frame.flow.statement_of(whole) if is_display else store.at
+    flow = store.frame.flow
+    *_, whole = flow.stands_for(store.value)
+    several = [one.value for one in flow.reaching(whole)] if isinstance(whole, ast.Name) else [whole]
+    displays = (one for one in several if isinstance(one, (ast.Tuple, ast.Dict, ast.List)))
+    return next((flow.statement_of(one) for one in displays), store.at)
 
 
 def _code_of(asked: Asked, store: Store, owner: Owner, held: tuple[Value, ...]) -> str:
@@ -213,8 +217,8 @@ def _of_given(asked: Asked, store: Store, held: tuple[Value, ...], takes_in: boo
     if by.mode == "off" or asked.evaluator.grad_is_off(store.value, store.frame):
         yield refuted(Question.GRAD, "grad is off there", by.by)
     owner = owner_of(asked.evaluator, store.container, store.frame, store.at)
-    if owner.kind != "object":
-        yield refuted(Question.OUTLIVES, "no object keeps it")
+    if owner.kind not in ("object", "outer"):
+        yield refuted(Question.OUTLIVES, "neither an object nor the module keeps it")
     given = all(isinstance(node, ast.arg) for one in held for node, _ in one.origins)
     gone = emptied(asked.evaluator, asked.multiplicity, owner)
     if gone is not None and (gone.when == "step" if takes_in else not given):

@@ -1,4 +1,4 @@
-"""torchmetrics runs `update` with grad off, so that a sum of what is computed there has no graph."""
+"""torchmetrics and ignite run `update` with grad off, so that a sum of what is computed there has no graph."""
 
 import torch
 import torch.nn.functional as F

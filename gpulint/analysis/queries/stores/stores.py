@@ -138,17 +138,18 @@ def _is_handed_on(function: Function) -> bool:
 
 
 def given_to_keep(evaluator: Evaluator, function: Function) -> Iterator[Store]:
-    """What a method that nobody is seen to call keeps in its object of what it is given, which may have a graph; of a network whatever its
-    state takes in, or has added to it."""
-    cls = function.cls
-    if cls is None or function.parent is not None or not function.takes_self or function.name == "__init__":
+    """What a function that nobody is seen to call keeps, in its object or in the module, of what it is given, which may have a graph; of a
+    network whatever its state takes in, or has added to it."""
+    if function.is_module or function.parent is not None or function.name == "__init__":
         return
-    of_network = evaluator.names.is_part_of_modules(cls)
+    if _is_handed_on(function):
+        return
+    of_network = function.takes_self and evaluator.names.is_part_of_modules(function.cls)
     frame = evaluator.root(function)
     if (of_network and function.name == "forward") or not is_called(evaluator, function):
-        given = [one for one in function.parameters[1:] if default_of(function.node, one.arg) is None]
-        unseen = {one.arg: Value("unknown", Graph.MAY, origins=frozenset({(one, frame)})) for one in given}
-        frame = Frame(function, unseen)
+        own = function.parameters[1 if function.takes_self or function.takes_class else 0 :]
+        given = [one for one in own if default_of(function.node, one.arg) is None]
+        frame = Frame(function, {one.arg: _as_given(evaluator, one, frame) for one in given})
     elif not of_network:
         return
     for store in own_stores(evaluator, frame):
@@ -157,9 +158,16 @@ def given_to_keep(evaluator: Evaluator, function: Function) -> Iterator[Store]:
             if name is not None and name.id == function.self_name and member:
                 yield store
         elif not of_network and store.way in ("put", "added"):
-            value = evaluator.value_of(store.value, frame)
-            if value.kind == "tensor" and not value.assumptions:
-                yield store
+            yield store
+
+
+def _as_given(evaluator: Evaluator, parameter: ast.arg, frame: Frame) -> Value:
+    """What a parameter is by its annotation or its uses, given by whoever is not seen."""
+    (made,) = (one for one in frame.flow.definitions[parameter.arg] if one.node is parameter)
+    found = evaluator.definition(made, frame)
+    if found.is_known and not found.assumptions:
+        return found
+    return Value("unknown", Graph.MAY, origins=frozenset({(parameter, frame)}))
 
 
 def latest(evaluator: Evaluator, function: Function) -> Iterator[Store]:
@@ -630,7 +638,9 @@ def _root(node: Any) -> tuple[ast.Name | None, str]:
 def _unchanged(name: Any, frame: Frame) -> set[Definition]:
     """What gives a name its object, however it has been changed since."""
     given = list(frame.flow.reaching(name))
-    if isinstance(name.ctx, ast.Store) and not given:  # what it was before it is given anew
+    if isinstance(name.ctx, ast.Store) and not frame.flow.is_bound(
+        name
+    ):  # what it was before it is given anew
         given += [one for one in frame.flow.definitions.get(name.id, ()) if one.node is not name]
     return {one for one in _with_earlier(frame.flow, given, "inplace") if one.kind != "inplace"}
 
