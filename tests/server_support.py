@@ -26,7 +26,6 @@ def able(
     resolve: bool = False,
     encodings: Sequence[str] | None = None,
     versioned: bool = True,
-    watching: bool = True,
     markdown: bool = True,
 ) -> types.ClientCapabilities:
     """What the editor says that it can do."""
@@ -41,9 +40,7 @@ def able(
         ),
         workspace=types.WorkspaceClientCapabilities(
             workspace_edit=types.WorkspaceEditClientCapabilities(document_changes=versioned),
-            did_change_watched_files=types.DidChangeWatchedFilesClientCapabilities(
-                dynamic_registration=watching
-            ),
+            did_change_watched_files=types.DidChangeWatchedFilesClientCapabilities(dynamic_registration=True),
             diagnostics=types.DiagnosticWorkspaceClientCapabilities(refresh_support=True),
         ),
         text_document=types.TextDocumentClientCapabilities(

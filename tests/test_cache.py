@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -62,16 +61,6 @@ def test_a_folder_serves_many_projects(tmp_path: Path) -> None:
     two.load()
     assert one.get(str(path), "x", no_dependencies) == FileResult()
     assert two.get(str(path), "x", no_dependencies) is None
-
-
-@pytest.mark.skipif(os.name != "posix", reason="needs POSIX")
-def test_is_nobody_elses(tmp_path: Path) -> None:
-    (tmp_path / "a.py").touch()
-    first = cache(tmp_path)
-    first.put(str(tmp_path / "a.py"), "x", FileResult())
-    first.save()
-    assert caches(tmp_path).stat().st_mode & 0o777 == 0o700
-    assert stored(tmp_path).stat().st_mode & 0o777 == 0o600
 
 
 def stored(root: Path) -> Path:
@@ -140,24 +129,6 @@ def test_runs_over_parts_do_not_forget_each_other(tmp_path: Path) -> None:
         str(tmp_path / "a.py"),
         str(tmp_path / "c.py"),
     }
-
-
-def test_what_is_old_is_swept(tmp_path: Path) -> None:
-    """Of other configurations, and of runs that died; not what others keep there."""
-    (tmp_path / "a.py").touch()
-    caches(tmp_path).mkdir(0o700)
-    died = f"{'0' * 24}-{'1' * 24}.json.{'2' * 12}"
-    for name in (died, "notes.json", "one-two.json"):
-        (caches(tmp_path) / name).touch()
-        os.utime(caches(tmp_path) / name, (0, 0))
-    for digest in ("a" * 24, "b" * 24):
-        written = cache(tmp_path, digest)
-        written.put(str(tmp_path / "a.py"), "x", FileResult())
-        written.save()
-        for file in caches(tmp_path).glob(f"*-{'a' * 24}.json"):
-            os.utime(file, (0, 0))
-    left = {file.name.rpartition("-")[2] for file in caches(tmp_path).iterdir()}
-    assert left == {f"{'b' * 24}.json", "notes.json", "two.json"}
 
 
 def test_digest_follows_settings_and_rule_files(tmp_path: Path) -> None:

@@ -245,12 +245,8 @@ def test_wrong_use_is_one_clear_sentence(tmp_path: Path, arguments: tuple[str, .
 
 def test_what_is_seen_of_the_value_that_a_claim_is_about() -> None:
     held = of("GPU101", EVALUATION.replace("model.eval()", "model.train()"), 12)
-    assert [(one.topic, one.row) for one in held.seen] == [
-        ("value", 12),
-        ("made", 12),
-        ("used", 12),
-        ("used", 13),
-    ]
+    assert [(one.topic, one.row) for one in held.seen[:2]] == [("value", 12), ("made", 12)]
+    assert [(one.topic, one.row) for one in held.seen[2:]] == [("used", 12), ("used", 13)]
     assert held.seen[1].clause == "`model(inputs)`"
     assert held.seen[3].clause == "returned"
     assert held.to_json()["seen"][0]["filename"] == "train.py"

@@ -2,12 +2,11 @@ from __future__ import annotations
 
 import libcst as cst
 import pytest
-from fixing_support import Tree, changed, finding
+from fixing_support import Tree, changed
 
 from gpulint.fix.canvas import RenderError
-from gpulint.fix.nodes import assign, call_method, delete, no_grad_with
+from gpulint.fix.nodes import delete, no_grad_with
 from gpulint.rule import AddImport, Change, Insert, Remove, Replace, Wrap
-from gpulint.source.edits import apply_edits
 
 NEWLINES = ["\n", "\r\n"]
 
@@ -57,34 +56,6 @@ def test_a_call_stands_for_its_statement() -> None:
 def test_removed_decorator() -> None:
     text = "@a\n@b(1)  # why\ndef f(): pass\n"
     assert changed(text, lambda tree: [Remove(tree.find("@b(1)", cst.Decorator))]) == "@a\ndef f(): pass\n"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "if x:\n    a()\n    b()\n",
-        "if x:\n    a(); b()\n",
-        "if x: a(); b()\n",
-        "if x:\n    a()\n    # why\n\n    b()  # k\n",
-        "if x:\n    a()\n    b(); c()\n",
-        "if x:\n    a()\n    b()\n    c()\n",
-    ],
-)
-def test_removals_by_several_findings_never_empty_a_block(text: str) -> None:
-    """Each fix knows nothing of the others; together they must not leave a block without a statement."""
-    codes = [code for code in ("a()", "b()", "c()") if code in text]
-    passes = 0
-    while True:
-        tree = Tree(text)
-        found = [finding(tree.edits([Remove(tree.small(code))])) for code in codes if code in text]
-        if not found:
-            break
-        text, applied = apply_edits(text, found, unsafe=False)
-        assert applied
-        cst.parse_module(text)
-        passes += 1
-    assert passes == 2
-    assert "pass" in text
 
 
 # Insert
@@ -163,24 +134,6 @@ def test_wrapped_statements(text: str, wrapped: list[str], result: str, newline:
         return [Wrap(tuple(tree.small(lines(code, newline)) for code in wrapped), NO_GRAD)]
 
     assert changed(lines(text, newline), make) == lines(result, newline)
-
-
-def test_wrapped_together_with_other_changes() -> None:
-    text = "for x in y:\n    a(x)\n    b(x)\n    c(x)\nd\n"
-    result = changed(
-        text,
-        lambda tree: [
-            Wrap((tree.line("for x in y:"),), NO_GRAD),
-            Replace(tree.find("a(x)"), call_method(tree.find("a(x)"), "item")),
-            Remove(tree.small("b(x)")),
-            Insert(tree.small("c(x)"), delete(["x"])),
-            Insert(tree.line("for x in y:"), delete(["y"])),
-            Insert(tree.line("for x in y:"), assign("y", "[1]"), after=False),
-        ],
-    )
-    assert result == (
-        "y = [1]\nwith torch.no_grad():\n    for x in y:\n        a(x).item()\n        c(x)\n        del x\ndel y\nd\n"
-    )
 
 
 def test_only_neighbours_can_be_wrapped() -> None:

@@ -3,14 +3,9 @@ switched off for them."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from textwrap import dedent
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
-
 from asked_engine import engine, function_of
 
 from gpulint.analysis.evaluate.evaluator import Evaluator

@@ -85,23 +85,6 @@ def test_no_pattern_makes_matching_explode(pattern: str) -> None:
         assert not spec.match_file(path)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "path"),
-    [
-        ("*a*b*c", "xaxbxc"),
-        ("*a*b*c", "dir/abac"),
-        ("a*b", "a[b"),
-        ("**/a/**/b", "x/a/y/a/z/b"),
-        ("/a/**/b*c/**/d", "a/bc/d"),
-        ("[!a]*[ab]*[c]", "dxbxc"),
-        (r"\**a*b", "*ab"),
-        ("*a*a*/", "baa/"),
-    ],
-)
-def test_patterns_match_what_git_matches(pattern: str, path: str) -> None:
-    assert ignore_spec([pattern]).match_file(path)
-
-
 def test_patterns_match_as_pathspec_does() -> None:
     import random
 
