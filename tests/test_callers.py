@@ -107,8 +107,6 @@ with torch.no_grad():
     [
         ("setup.cfg", "", False),
         ("pyproject.toml", '[project.scripts]\nscore = "package.run:main"\n', True),
-        ("pyproject.toml", '[project.gui-scripts]\nscore = "package.run:main"\n', True),
-        ("pyproject.toml", '[tool.poetry.scripts]\nscore = "package.run:main"\n', True),
         ("pyproject.toml", '[tool.poetry.scripts]\nscore = { reference = "package.run:main" }\n', True),
         ("pyproject.toml", '[project.entry-points."some.plugins"]\nx = "package.run:main"\n', False),
         ("pyproject.toml", '[project.scripts]\nscore = "package.other:main"\n', False),

@@ -245,20 +245,16 @@ def test_what_cannot_be_read_is_said_and_the_rest_checked(project: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("name", "raw"),
+    "raw",
     [
-        ("brackets", b"import torch\nx = " + b"(" * 2000 + b"1" + b")" * 2000 + b"\n"),
-        ("brackets without torch", b"x = " + b"[" * 2000 + b"]" * 2000 + b"\n"),
-        ("open brackets", b"import torch\nx = " + b"(" * 100_000),
-        (
-            "blocks",
-            b"import torch\n" + b"".join(b" " * n + b"if x:\n" for n in range(2000)) + b" " * 2000 + b"0\n",
-        ),
-        ("operators", b"import torch\nx = " + b"-" * 100_000 + b"1\n"),
-        ("attributes", b"import torch\nx = a" + b".b" * 20_000 + b"\n"),
+        b"x = " + b"[" * 2000 + b"]" * 2000 + b"\n",
+        b"import torch\nx = " + b"(" * 100_000,
+        b"import torch\n" + b"".join(b" " * n + b"if x:\n" for n in range(2000)) + b" " * 2000 + b"0\n",
+        b"import torch\nx = a" + b".b" * 20_000 + b"\n",
     ],
+    ids=["brackets without torch", "open brackets", "blocks", "attributes"],
 )
-def test_deep_nesting(project: Path, name: str, raw: bytes) -> None:
+def test_deep_nesting(project: Path, raw: bytes) -> None:
     (project / "deep.py").write_bytes(raw)
     done = gpulint(".", "--output-format", "concise", cwd=project)
     assert done.returncode == 1, done
@@ -475,14 +471,6 @@ def test_linting_needs_neither_torch_nor_rich_and_a_parser_only_where_a_rule_can
         assert done.returncode == 0, done
 
 
-def test_checked_code_is_never_imported(project: Path) -> None:
-    for name in "copy dataclasses re torch libcst click symtable gpulint_rules random".split():
-        (project / f"{name}.py").write_text('raise SystemExit("the checked code ran")\n')
-    done = gpulint(".", "--no-cache", cwd=project)
-    assert (done.returncode, done.stderr) == (1, b"")
-    assert b"GPU101" in done.stdout
-
-
 def test_no_command_imports_another(tmp_path: Path) -> None:
     script = (
         "import sys; from gpulint.cli import main\n"
@@ -670,24 +658,3 @@ def test_verbose_says_why_and_how_long_and_quiet_nothing(project: Path) -> None:
     done = gpulint("-q", "train.py", cwd=project)
     assert (done.stderr, done.stdout.startswith(b"train.py:"), b"Found" in done.stdout) == (b"", True, False)
     assert gpulint("-q", "clean.py", cwd=project).stdout == b""
-
-
-EVALUATING = """\
-import torch
-from torch import nn
-
-
-def evaluate(model: nn.Module, loader):
-    model.eval()
-    for x in loader:
-        print(model(x))
-"""
-
-
-def test_a_pipe_among_the_files_blocks_nothing(project: Path) -> None:
-    """Nor beside a file whose callers are looked for: opening it would wait for whoever writes to it."""
-    os.mkfifo(project / "pipe.py")
-    (project / "train.py").write_text(EVALUATING)
-    for path, said in ((".", b"pipe.py:1:1: error[GPU000] is a pipe"), ("train.py", b"GPU201")):
-        done = gpulint(path, "--no-cache", cwd=project, timeout=60)
-        assert (done.returncode, said in done.stdout) == (1, True), done

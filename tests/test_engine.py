@@ -29,8 +29,6 @@ def rows(flow: Flow, key: str) -> list[list[int]]:
 @pytest.mark.parametrize(
     ("body", "key", "expected"),
     [
-        ("a = 1\n if x: a = 2\n a", "a", [[2, 3]]),
-        ("a = 1\n if x: return\n else: a = 2\n a", "a", [[4]]),
         ("a = 1\n for b in x:\n  a\n  a = 2\n a", "a", [[2, 5], [2, 5]]),
         ("while True:\n  a = 1\n  if a: break\n a", "a", [[3], [3]]),
         ("for b in x:\n  if b: continue\n  a = 1\n a", "a", [[0, 4]]),
@@ -38,7 +36,6 @@ def rows(flow: Flow, key: str) -> list[list[int]]:
         ("x.a = 1\n x = f()\n x.a", "x.a", [[0]]),
         ("x[0].detach_()\n x[0]", "x[0]", [[0], [2]]),
         ("a = [a for a in x]\n a", "a", [[2], [2]]),
-        ("a = 1\n if x: a = 2\n if not x: a\n a", "a", [[2], [2, 3]]),
         ("for b in c:\n  if x == 'u': a = 1\n  else: a = 2\n if x != 'u': a", "a", [[0, 4]]),
         ("a = 1\n if x and y: a = 2\n if not x: a\n if not y: a", "a", [[2], [2]]),
         ("a = 1\n if x: a = 2\n if not x: return\n a", "a", [[2, 3]]),

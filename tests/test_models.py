@@ -110,13 +110,6 @@ UNNAMED = frozenset(
 )
 
 
-@pytest.mark.parametrize(
-    "name", ["detach", "argmax", "item", "numpy", "backward", "cpu", "to", "view", "mean"]
-)
-def test_a_method_that_people_ask_about_has_a_row(name: str) -> None:
-    assert table().own("tensor", name) is not None
-
-
 def test_a_row_is_found_by_the_nearest_module() -> None:
     found = table()
     assert found.function("torch.nn.functional.cross_entropy") == found.own(

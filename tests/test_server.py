@@ -19,23 +19,12 @@ from support import CLEAN, HELD, HELD_ROW, environment, gpulint, misbehaving
 from gpulint import __version__
 
 KEEPER = "def keep(store, value):\n    store.append(value)\n"
-USES_KEEPER = """\
-import torch
-from torch import nn
-
-from keeper import keep
-
-
-def train(model: nn.Module, loader, criterion, optimizer):
-    losses = []
-    for x, y in loader:
-        optimizer.zero_grad()
-        loss = criterion(model(x), y)
-        loss.backward()
-        optimizer.step()
-        keep(losses, loss)
-    return losses
-"""
+USES_KEEPER = (
+    HELD.replace("import nn\n", "import nn\nfrom keeper import keep\n")
+    .replace("total = 0.0", "losses = []")
+    .replace("total += loss", "keep(losses, loss)")
+    .replace("return total", "return losses")
+)
 
 
 def codes(items: list[types.Diagnostic]) -> list[tuple[str, int]]:
@@ -202,16 +191,16 @@ async def test_unsaved_text_stands_for_the_file_that_others_import(tmp_path: Pat
             return codes(await editor.pull(uri) if pull else await editor.diagnostics(uri, after))
 
         user = editor.open("train.py", USES_KEEPER)
-        assert await found(user, 0) == [("GPU104", 14)]
+        assert await found(user, 0) == [("GPU104", HELD_ROW + 1)]
         keeper = editor.open("keeper.py", KEEPER)
         assert await found(keeper, 0) == []
-        assert await found(user, 0) == [("GPU104", 14)]
+        assert await found(user, 0) == [("GPU104", HELD_ROW + 1)]
         sent = len(editor.published)
         editor.rewrite(keeper, harmless)
         assert await found(user, sent) == []
         sent = len(editor.published)
         editor.close_document(keeper)  # what is on disk counts again
-        assert await found(user, sent) == [("GPU104", 14)]
+        assert await found(user, sent) == [("GPU104", HELD_ROW + 1)]
         sent = len(editor.published)
         (tmp_path / "keeper.py").write_text(harmless)
         editor.files_changed("keeper.py")

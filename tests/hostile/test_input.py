@@ -40,8 +40,9 @@ def said(clone: Path, *arguments: str, status: int) -> str:
 )
 def test_a_pipe_in_place_of_a_file_is_not_waited_for(clone: Path, name: str) -> None:
     os.mkfifo(clone / name)
-    (clone / "train.py").write_text("from helper import *\n" + WITH_A_FINDING)
-    said(clone, ".", status=1)
+    (clone / "train.py").write_text("from helper import *\n" + EVALUATION)  # whose callers are looked for
+    for path in (".", "train.py"):
+        assert "GPU201" in said(clone, "--confidence=low", path, status=1)
 
 
 @pytest.mark.parametrize("path", ["pipe", "/dev/zero"])
