@@ -159,13 +159,8 @@ from torch import nn
 
 
 def main(loader):
-    model = nn.Linear(3, 3)
     with torch.no_grad():
-        print(evaluate(model, loader).shape)
-        loader.reset()
-    model.train()
-    for x, y in loader:
-        model(x).sum().backward()
+        print(evaluate(nn.Linear(3, 3), loader).shape)
 """
 
 

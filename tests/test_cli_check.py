@@ -602,32 +602,17 @@ def test_a_deprecated_name_is_told_once_with_its_other_places(tmp_path: Path) ->
     assert (tmp_path / "a.py").read_text().count("ignore[GPU603]") == 2
 
 
-def test_an_argument_called_async_hides_nothing(tmp_path: Path) -> None:
-    text = (
-        "import torch, helper\n"
-        "\n"
-        "def test(model, loader):\n"
-        "    model.eval()\n"
-        "    for x, y in loader:\n"
-        "        x = x.cuda(\n"
-        "            async=True)\n"
-        "        print(helper.loss(model(x), y))\n"
-        "        torch.cuda.empty_cache()\n"
-    )
-    (tmp_path / "old.py").write_text(text)
-    (tmp_path / "helper.py").write_text(
-        'def loss(x, y):\n    """Grüße"""; return (x - y.cuda(0, async = True)).sum().item()\n'
-    )
+def test_an_argument_called_async_hides_nothing(project: Path) -> None:
+    text = HELD.replace("model(x)", "model(x.cuda(async=True))")
+    (project / "train.py").write_text(text)
+    helper = 'def loss(x, y):\n    """Grüße"""; return (x - y.cuda(0, async = True)).sum().item()\n'
+    (project / "helper.py").write_text(helper)
     for _ in range(2):  # the second time with what is remembered
-        done = gpulint("--output-format", "concise", "--fix", "--unsafe-fixes", cwd=tmp_path)
+        done = gpulint("--output-format", "concise", "--fix", "--unsafe-fixes", cwd=project)
         told = [line.split(" ")[:2] for line in done.stdout.decode().splitlines() if ": GPU" in line]
-        assert told == [
-            ["helper.py:2:40:", "GPU000"],
-            ["old.py:7:13:", "GPU000"],
-            ["old.py:8:27:", "GPU201"],
-            ["old.py:9:9:", "GPU501"],
-        ]
-        assert (tmp_path / "old.py").read_text() == text
+        both = [["helper.py:2:40:", "GPU000"], ["train.py:9:39:", "GPU000"]]
+        assert told == [*both, [f"train.py:{HELD_ROW}:9:", "GPU101"]]
+        assert (project / "train.py").read_text() == text
 
 
 def test_progress_on_a_terminal_in_long_runs(project: Path) -> None:

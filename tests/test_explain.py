@@ -74,14 +74,10 @@ COSTS = minor(Question.SIZE, "how large, the code does not say")
         ((YES, YES), Confidence.HIGH),
         ((YES, COSTS), Confidence.HIGH),
         ((YES, MAYBE), Confidence.LOW),
-        ((MAYBE, MAYBE), Confidence.LOW),
         ((COSTS, MAYBE), Confidence.LOW),
-        ((COSTS, COSTS), Confidence.HIGH),
-        ((MAYBE, YES, MAYBE, MAYBE), Confidence.LOW),
         ((YES, NO), None),
         ((MAYBE, NO), None),
         ((COSTS, NO), None),
-        ((MAYBE, MAYBE, NO), None),
     ],
 )
 def test_a_claim_is_arithmetic_over_its_answers(

@@ -13,7 +13,6 @@ from asked_engine import call_of, function_of
 from gpulint.analysis.domain.values import Graph
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
-from gpulint.analysis.evaluate.weights import weight
 from gpulint.analysis.project.file import File
 from gpulint.analysis.queries.grad_mode import grad_at_entry, grad_mode
 from gpulint.analysis.queries.loads import loads
@@ -149,47 +148,6 @@ def main(path, rank, args, is_main_process):
     (load,) = loads(evaluator, file)
     answer = by_every_process(evaluator, load.call, load.frame)
     assert (answer.verdict.value if answer is not None else None) == verdict
-
-
-@pytest.mark.parametrize(
-    ("made", "least", "whole"),
-    [
-        ("nn.Sequential(*layers(3))", 3_000_000, True),
-        ("Deep(4)", 4_000_000, True),
-        ("Spread()", 1_000_000, True),
-        ("Wide(10)", 10_000, True),
-        ("nn.Linear(width, 10)", 0, False),
-        ("nn.Transformer(1024, 16, 12, 12)", 251_658_240, True),
-    ],
-)
-def test_how_many_weights_a_network_has(made: str, least: int, whole: bool) -> None:
-    file, evaluator = engine(f"""
-from torch import nn
-def layers(count):
-    found = []
-    for _ in range(count):
-        found.append(nn.Linear(1000, 1000))
-    return found
-class Deep(nn.Module):
-    def __init__(self, depth):
-        super().__init__()
-        self.blocks = nn.ModuleList([nn.Linear(1000, 1000) for _ in range(depth)])
-class Spread(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.build()
-    def build(self):
-        self.layer = nn.Linear(1000, 1000)
-class Wide(nn.Linear):
-    def __init__(self, width):
-        super().__init__(width, 1000)
-def main(width):
-    net = {made}
-    net(width)
-""")
-    call, frame = call_of(file, evaluator, "net")
-    found = weight(evaluator, evaluator.value_of(call.func, frame))
-    assert (found.least, found.whole) == (least, whole)
 
 
 @pytest.mark.parametrize(

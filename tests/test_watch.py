@@ -28,23 +28,10 @@ class Watching:
     """A running `--watch` and what it has written so far."""
 
     def __init__(self, folder: Path, *arguments: str, program: str = WITHOUT_NOTICES) -> None:
-        command = [
-            sys.executable,
-            "-c",
-            program,
-            "check",
-            "--watch",
-            "--output-format",
-            "concise",
-            *arguments,
-        ]
+        command = [sys.executable, "-c", program, *"check --watch --output-format concise".split()]
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
         self.process = subprocess.Popen(
-            command,
-            cwd=folder,
-            env=environment(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            bufsize=0,
+            [*command, *arguments], cwd=folder, env=environment(), bufsize=0, **streams
         )
         self._text = ""
         self._seen = 0
@@ -165,13 +152,8 @@ def test_extended_configurations_and_own_rules_are_followed(tmp_path: Path) -> N
 def test_the_screen_is_cleared_on_a_terminal_only(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(CLEAN)
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-c", WITHOUT_NOTICES, "check", "--watch"],
-        cwd=tmp_path,
-        env=environment(),
-        stdout=theirs,
-        stderr=theirs,
-    )
+    command = [sys.executable, "-c", WITHOUT_NOTICES, "check", "--watch"]
+    process = subprocess.Popen(command, cwd=tmp_path, env=environment(), stdout=theirs, stderr=theirs)
     try:
         shown = _until(ours, b"Ctrl-C stops")
         assert shown.startswith(b"\x1b[2J")

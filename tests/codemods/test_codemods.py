@@ -213,18 +213,7 @@ class TestMonitor:
 
 class TestOomGuard:
     def test_the_training_function_is_decorated_innermost(self) -> None:
-        made = change(
-            "oom-guard",
-            """
-            import torch
-
-            @hydra.main()
-            def train(cfg):
-                for x in loader:
-                    model(x).sum().backward()
-                    optimizer.step()
-            """,
-        )
+        made = transform("oom-guard", f"@hydra.main()\ndef train(cfg):\n{textwrap.indent(LOOP, '    ')}")
         assert "@hydra.main()\n@memory.oom_guard()\ndef train(cfg):" in made
 
     def test_a_loop_at_module_level_goes_into_a_with(self) -> None:
