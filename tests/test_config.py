@@ -129,6 +129,8 @@ def test_options_with_defaults() -> None:
 
 WRONG = [
     ('selct = ["GPU101"]', 'selct: unknown key; did you mean "select"?'),
+    ("zzzz = 1", "zzzz: unknown key"),
+    ("options = { GPU555 = { x = 1 } }", 'options: unknown rule "GPU555"'),
     ('select = "GPU101"', 'select: expected a list of strings such as ["a", "b"], got "GPU101"'),
     ('select = ["gpu101"]', 'select: unknown rule "gpu101"; did you mean "GPU101"?'),
     ('select = ["GPU101 "]', 'select: "GPU101 " is no rule\'s code or name, prefix or ALL'),

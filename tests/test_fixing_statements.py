@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import libcst as cst
 import pytest
-from fixing_support import Tree, changed
+from fixing_support import Tree, changed, finding
 
 from gpulint.fix.canvas import RenderError
-from gpulint.fix.nodes import delete, no_grad_with
+from gpulint.fix.nodes import assign, call_method, delete, no_grad_with
 from gpulint.rule import AddImport, Change, Insert, Remove, Replace, Wrap
+from gpulint.source.edits import apply_edits
 
 NEWLINES = ["\n", "\r\n"]
 
@@ -23,6 +24,7 @@ def lines(code: str, newline: str) -> str:
     ("text", "gone", "result"),
     [
         ("a()\n# part\n#####\n# why\nb()\nc()\n", ["b()"], "a()\n# part\n#####\nc()\n"),
+        ("a()\n\nb()\n\nc()\n", ["b()"], "a()\n\nc()\n"),
         ("if x:\n    a()\n\n    b()\ny\n", ["b()"], "if x:\n    a()\ny\n"),
         ("if x:\n    a()\n", ["a()"], "if x:\n    pass\n"),
         (
@@ -130,6 +132,38 @@ def test_wrapped_statements(text: str, wrapped: list[str], result: str, newline:
         return [Wrap(tuple(tree.small(lines(code, newline)) for code in wrapped), NO_GRAD)]
 
     assert changed(lines(text, newline), make) == lines(result, newline)
+
+
+def test_wrapped_together_with_other_changes() -> None:
+    text = "for x in y:\n    a(x)\n    b(x)\n    c(x)\nd\n"
+    result = changed(
+        text,
+        lambda tree: [
+            Wrap((tree.line("for x in y:"),), NO_GRAD),
+            Replace(tree.find("a(x)"), call_method(tree.find("a(x)"), "item")),
+            Remove(tree.small("b(x)")),
+            Insert(tree.small("c(x)"), delete(["x"])),
+            Insert(tree.line("for x in y:"), delete(["y"])),
+            Insert(tree.line("for x in y:"), assign("y", "[1]"), after=False),
+        ],
+    )
+    assert result == (
+        "y = [1]\nwith torch.no_grad():\n    for x in y:\n        a(x).item()\n        c(x)\n        del x\ndel y\nd\n"
+    )
+
+
+@pytest.mark.parametrize(("anchor", "waits"), [("a(x)", True), ("b(x)", True), ("for x in y:", False)])
+@pytest.mark.parametrize("rows", [(1, 2), (2, 1)])
+def test_lines_of_another_fix_under_a_new_header_wait(
+    anchor: str, waits: bool, rows: tuple[int, int]
+) -> None:
+    tree = Tree("for x in y:\n    a(x)\n    b(x)\n")
+    loop = tree.line("for x in y:")
+    place = loop if waits is False else tree.small(anchor)
+    changes = (Wrap((loop,), NO_GRAD), Insert(place, delete(["x"])))
+    found = [finding(tree.edits([change]), row=row) for change, row in zip(changes, rows, strict=True)]
+    _, applied = apply_edits(tree.text, found, unsafe=False)
+    assert len(applied) == (1 if waits else 2)
 
 
 def test_only_neighbours_can_be_wrapped() -> None:

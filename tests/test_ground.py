@@ -212,7 +212,7 @@ def test_the_mode_is_what_was_set_last(before: str, mode: str) -> None:
 
 
 FITS = "class Wide(Net):\n    def forward(self, x, y, z):\n        return x"
-TAKES_ALL = "class Net(Net):\n    def __call__(self, *given):\n        return given"
+TAKES_ALL = "class Net(nn.Module):\n    def __call__(self, *x):\n        return x\n    def forward(self): ..."
 
 
 @pytest.mark.parametrize(

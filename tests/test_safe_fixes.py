@@ -601,6 +601,14 @@ def test_what_an_unseen_method_may_read_is_not_safely_cut() -> None:
     assert unseen == [("unsafe", "`self.regularizer` is not seen, and may train on `self.terms`")]
 
 
+def test_what_may_be_no_tensor_is_not_safely_cut() -> None:
+    text = TRAINER.format(imports="", base="object", more="0.0")
+    text = text.replace("self.terms.append(out.pow(2).mean())", "self.total += self.net(x)['loss']")
+    (found,) = lint_text(text, "train.py", DOUBTING)
+    assert found.fix is not None
+    assert found.fix.unsafe_because == "`self.net(x)['loss']` may be no tensor"
+
+
 KEEPER = """
 import torch
 
