@@ -225,28 +225,11 @@ class Labelled:
             return x, self.labeler(x)
 """
 
-OTHER = """
-import torch
 
-class Teacher:
-    def step(self, x):
-        return self.labeler(self.teacher, x)
-"""
-
-
-@pytest.mark.parametrize(
-    ("files", "expected"),
-    [
-        ({"data": DATA.format(guard=GUARD)}, []),
-        ({"data": DATA.format(guard=BARE)}, ["GPU201"]),
-        ({"data": DATA.format(guard=GUARD), "other": OTHER}, []),
-        # What has the same name elsewhere is not seen to be the same.
-        ({"data": DATA.format(guard=GUARD), "other": OTHER.replace("self.teacher, ", "")}, []),
-    ],
-    ids=["guarded", "bare", "other arguments", "same name"],
-)
-def test_object_handed_to_a_data_set(tmp_path: Path, files: dict[str, str], expected: list[str]) -> None:
-    assert codes(tmp_path, "labeler", labeler=LABELER, setup=SETUP, **files) == expected
+@pytest.mark.parametrize(("guard", "expected"), [(GUARD, []), (BARE, ["GPU201"])], ids=["guarded", "bare"])
+def test_object_handed_to_a_data_set(tmp_path: Path, guard: str, expected: list[str]) -> None:
+    files = {"labeler": LABELER, "setup": SETUP, "data": DATA.format(guard=guard)}
+    assert codes(tmp_path, "labeler", **files) == expected
 
 
 JUDGE = """

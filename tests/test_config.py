@@ -129,6 +129,7 @@ def test_options_with_defaults() -> None:
 
 WRONG = [
     ('selct = ["GPU101"]', 'selct: unknown key; did you mean "select"?'),
+    ('per-file-ignores = { "tests/*" = ["GPU8"] }', 'per-file-ignores."tests/*": unknown rule "GPU8"'),
     ("zzzz = 1", "zzzz: unknown key"),
     ("options = { GPU555 = { x = 1 } }", 'options: unknown rule "GPU555"'),
     ('select = "GPU101"', 'select: expected a list of strings such as ["a", "b"], got "GPU101"'),

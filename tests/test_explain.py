@@ -227,7 +227,6 @@ def test_the_command(tmp_path: Path) -> None:
         (("train.py", "--rule", "GPU10"), 'there is no rule "GPU10"'),
         (("broken.py",), "broken.py cannot be checked: syntax error"),
         (("book.ipynb",), "book.ipynb cannot be checked: not a notebook: it has no cells"),
-        (("book.ipynb:cell 0:1",), "lines and cells count from 1"),
     ],
 )
 def test_wrong_use_is_one_clear_sentence(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:

@@ -171,64 +171,6 @@ def test_decorate_and_import(text: str, data: st.DataObject) -> None:
     assert changed(result, lambda tree: [AddImport("torch")]) == result
 
 
-@FIXING
-@given(programs(), st.data())
-def test_many_changes_in_one_fix(text: str, data: st.DataObject) -> None:
-    """Lines around, inside and instead of wrapped ones."""
-    tree = Tree(text)
-    found = statements(tree)
-    kinds = (cst.For, cst.If, cst.While, cst.With)
-    blocks = [number for number, node in found.items() if isinstance(node, kinds)]
-    assume(blocks)
-    number = data.draw(st.sampled_from(blocks))
-    block = found[number]
-    inner = sorted(
-        number
-        for number, node in found.items()
-        if any(outer is block for outer in tree.spans.ancestors(node))
-    )
-    assume(inner)
-    gone = data.draw(st.sampled_from(inner))
-    anchor = data.draw(st.sampled_from(inner))
-    nested = [found[gone], *tree.spans.ancestors(found[anchor]), *tree.spans.ancestors(found[gone])]
-    assume(
-        gone != anchor
-        and found[anchor] not in nested
-        and found[gone] not in tree.spans.ancestors(found[anchor])
-    )
-    line = tree.spans.parent(found[anchor])
-    assume(
-        line is not tree.spans.parent(found[gone])
-        or not isinstance(line, (cst.SimpleStatementLine, cst.SimpleStatementSuite))
-    )
-    changes: list[Change] = [
-        Insert(block, delete(["before"]), after=False),
-        Insert(block, delete(["behind"])),
-        Insert(found[anchor], delete(["inside"])),
-        Remove(found[gone]),
-        Wrap((block,), NO_GRAD),
-    ]
-    result = checked(text, changes, tree)
-
-    def change(body: list[ast.stmt]) -> list[ast.stmt]:
-        made: list[ast.stmt] = []
-        for node in body:
-            if label(node) == gone:
-                continue
-            if label(node) == anchor:
-                made += [node, *ast.parse("del inside").body]
-            elif label(node) == number:
-                header = ast.parse("with torch.no_grad(): pass").body[0]
-                assert isinstance(header, ast.With)
-                header.body = [node]
-                made += [*ast.parse("del before").body, header, *ast.parse("del behind").body]
-            else:
-                made.append(node)
-        return made
-
-    assert ast.dump(python_tree(result)) == ast.dump(rewrite(python_tree(text), change))
-
-
 # Whole runs: a finding for each place, passes to the end, and again
 
 

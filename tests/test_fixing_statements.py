@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import libcst as cst
 import pytest
 from fixing_support import Tree, changed, finding
@@ -25,6 +27,7 @@ def lines(code: str, newline: str) -> str:
     [
         ("a()\n# part\n#####\n# why\nb()\nc()\n", ["b()"], "a()\n# part\n#####\nc()\n"),
         ("a()\n\nb()\n\nc()\n", ["b()"], "a()\n\nc()\n"),
+        ("a()\n\nb()\n\n", ["b()"], "a()\n\n"),
         ("if x:\n    a()\n\n    b()\ny\n", ["b()"], "if x:\n    a()\ny\n"),
         ("if x:\n    a()\n", ["a()"], "if x:\n    pass\n"),
         (
@@ -152,18 +155,44 @@ def test_wrapped_together_with_other_changes() -> None:
     )
 
 
-@pytest.mark.parametrize(("anchor", "waits"), [("a(x)", True), ("b(x)", True), ("for x in y:", False)])
+@pytest.mark.parametrize(
+    ("make", "waits"),
+    [
+        (lambda tree: Insert(tree.small("a(x)"), delete(["x"])), True),
+        (lambda tree: Insert(tree.small("b(x)"), delete(["x"])), True),
+        (lambda tree: Insert(tree.line("for x in y:"), delete(["x"])), False),
+        (lambda tree: Replace(tree.find("a(x)"), cst.Name("b")), False),
+        (lambda tree: Remove(tree.small("b(x)")), True),
+    ],
+    ids=["within", "last", "behind", "replaced", "removed"],
+)
 @pytest.mark.parametrize("rows", [(1, 2), (2, 1)])
 def test_lines_of_another_fix_under_a_new_header_wait(
-    anchor: str, waits: bool, rows: tuple[int, int]
+    make: Callable[[Tree], Change], waits: bool, rows: tuple[int, int]
 ) -> None:
     tree = Tree("for x in y:\n    a(x)\n    b(x)\n")
-    loop = tree.line("for x in y:")
-    place = loop if waits is False else tree.small(anchor)
-    changes = (Wrap((loop,), NO_GRAD), Insert(place, delete(["x"])))
+    changes = (Wrap((tree.line("for x in y:"),), NO_GRAD), make(tree))
     found = [finding(tree.edits([change]), row=row) for change, row in zip(changes, rows, strict=True)]
     _, applied = apply_edits(tree.text, found, unsafe=False)
     assert len(applied) == (1 if waits else 2)
+
+
+def test_a_block_in_a_wrapped_one_is_as_deep_and_a_last_line_may_go() -> None:
+    text = "for x in y:\n    if x: a; b\n    c\n    d\n"
+    new = cst.parse_statement("if q:\n    del q\n")
+    result = changed(
+        text,
+        lambda tree: [
+            Wrap((tree.line("for x in y:"),), NO_GRAD),
+            Insert(tree.small("a"), new),
+            Insert(tree.small("c"), delete(["c"])),
+            Remove(tree.small("d")),
+        ],
+    )
+    assert result == (
+        "with torch.no_grad():\n    for x in y:\n        if x:\n            a\n            if q:\n"
+        "                del q\n            b\n        c\n        del c\n"
+    )
 
 
 def test_only_neighbours_can_be_wrapped() -> None:

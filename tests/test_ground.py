@@ -57,21 +57,6 @@ def test_each_function_is_asked_once_for_the_mode_that_it_is_called_in(
 # --- what is worked out
 
 
-def test_values_that_rest_on_each_other_are_worked_out_a_few_times() -> None:
-    """Attributes of which each is made of all the others: every one rests on what is unfinished."""
-    count = 14
-    sets = "".join(
-        f"    def set{i}(self):\n        self.a{i} = ("
-        + ", ".join(f"self.a{j}" for j in range(count))
-        + ")\n"
-        for i in range(count)
-    )
-    file, evaluator = engine(f"class A:\n{sets}    def read(self):\n        return self.a0\n")
-    function = function_of(file, "read")
-    evaluator.value_of(function.flow.returns[0].value, evaluator.root(function))
-    assert evaluator.evaluated < 8 * count**2
-
-
 def test_what_goes_round_in_circles_is_worked_out_once() -> None:
     """What rests on something unfinished is kept as long as that is unfinished: else each way around would be gone again."""
     names = [f"v{one}" for one in range(8)]

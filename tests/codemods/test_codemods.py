@@ -71,6 +71,9 @@ NESTED = """
 LOOP = "for x in loader:\n    model(x).sum().backward()\n    optimizer.step()\n"
 
 
+INNER = textwrap.indent(LOOP, "    ")
+
+
 class TestMonitor:
     def test_all_milestones_of_a_nested_loop(self) -> None:
         made = change("monitor", NESTED)
@@ -213,7 +216,7 @@ class TestMonitor:
 
 class TestOomGuard:
     def test_the_training_function_is_decorated_innermost(self) -> None:
-        made = transform("oom-guard", f"@hydra.main()\ndef train(cfg):\n{textwrap.indent(LOOP, '    ')}")
+        made = transform("oom-guard", f"@hydra.main()\ndef train(cfg):\n{INNER}")
         assert "@hydra.main()\n@memory.oom_guard()\ndef train(cfg):" in made
 
     def test_a_loop_at_module_level_goes_into_a_with(self) -> None:
@@ -239,32 +242,19 @@ class TestOomGuard:
 
     @pytest.mark.parametrize("head", ["async def train():", "def train():\n    yield 1"])
     def test_coroutines_and_generators_are_left_alone(self, head) -> None:
-        text = f"{head}\n{textwrap.indent(LOOP, '    ')}"
+        text = f"{head}\n{INNER}"
         assert transform("oom-guard", text) == text
 
 
 class TestPhaseCleanup:
     def test_not_where_the_cache_is_emptied_already(self) -> None:
-        text = """
-            for epoch in range(3):
-                for x in loader:
-                    model(x).sum().backward()
-                    optimizer.step()
-                validate(model, loader)
-                gc.collect()
-                torch.cuda.empty_cache()
-            """
-        assert added("phase-cleanup", text) == []
+        cleans = "    validate(model, loader)\n    gc.collect()\n    torch.cuda.empty_cache()\n"
+        text = f"for epoch in range(3):\n{INNER}{cleans}"
+        assert transform("phase-cleanup", text) == text
 
     def test_between_phases_with_training_between_them(self) -> None:
-        text = """
-            for epoch in range(3):
-                validate(model, loader)
-                for x in loader:
-                    model(x).sum().backward()
-                    optimizer.step()
-                torch.save(model.state_dict(), path)
-            """
+        saves = "    torch.save(model.state_dict(), path)\n"
+        text = f"for epoch in range(3):\n    validate(model, loader)\n{INNER}{saves}"
         assert added("phase-cleanup", text).count("memory.clear()") == 2
 
 
