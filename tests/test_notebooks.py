@@ -145,18 +145,3 @@ def test_only_the_changed_characters_are_spelled_anew(
     assert changed.startswith(head)
     assert changed.endswith(tail)
     assert read_notebook(changed).cells[0].source == after
-    lines = after.split("\n")
-    # Lines before and after the change keep their very spelling.
-    kept = before[:start].rpartition("\n")[0] + "\n" if "\n" in before[:start] else ""
-    if kept and after.startswith(kept) and before and len(lines) > 1:
-        first = strings[0][1:-1]
-        if len(strings) == 1 and len(chunks[0][0]) > len(kept):
-            assert (
-                changed[len(head) :]
-                .lstrip("[ \r\n\t")
-                .startswith('"' + first[: len(spelled_text(kept, chunks[0][1]))])
-            )
-
-
-def spelled_text(text: str, how: int) -> str:
-    return "".join(spelled(letter, how) for letter in text)
