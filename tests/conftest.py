@@ -38,18 +38,6 @@ LONGEST = (
     "test_action.py",
     "test_hooks.py",
     "test_wheel.py",
-    "test_names.py",
-    "test_effort.py",
-    "test_relatives.py",
-    "test_evidence.py",
-    "test_verify_cli.py",
-    "test_forecast_command.py",
-    "test_server_actions.py",
-    "test_watch.py",
-    "test_notebook_kernel.py",
-    "test_verify_said.py",
-    "test_gate_runs.py",
-    "test_recording.py",
 )
 # The cases of a question are looked into once, by one worker: for their findings and fixes.
 OF_A_QUESTION = re.compile(r"(?:test_(?:cases|selection_alone)\.py::|::test_programs_)\w+\[(\w+)")

@@ -112,6 +112,9 @@ def test_verify_runs_and_judges(tmp_path: Path) -> None:
     assert [(v.code, v.line, v.status) for v in found.verdicts] == [("GPU101", 10, "confirmed")]
     assert (found.exit_code, found.run.end.reason) == (1, "finished")
     assert gpulint.verify(script, ["60"], device="cpu", steps=10, max_drift=512, timeout=100).exit_code == 0
+    script.write_text(f"{script.read_text()}\n\ndef validation_step(batch):\n    return model(batch)\n")
+    found = gpulint.verify(script, ["60"], device="cpu", steps=10, timeout=100, findings=[])
+    assert (len(found.verdicts), len(found.unpredicted), found.exit_code) == (0, 1, 1)
 
 
 def test_verify_says_what_cannot_be_run(tmp_path: Path) -> None:

@@ -24,12 +24,7 @@ def finding(row: int, end_row: int, code: str = "GPU101") -> Finding:
         ("f(\n    a,\n)\n", 1, 3, "f(  # gpulint: ignore[GPU101]\n    a,\n)\n"),
         ('f("""\nx\n""")\n', 1, 3, 'f("""\nx\n""")  # gpulint: ignore[GPU101]\n'),
         ('f("""\nx\n""", a,\n  b)\n', 1, 1, '# gpulint: ignore[GPU101]\nf("""\nx\n""", a,\n  b)\n'),
-        (
-            "if x:\n    a = b + \\\n        c\n",
-            2,
-            2,
-            "if x:\n    # gpulint: ignore[GPU101]\n    a = b + \\\n        c\n",
-        ),
+        ("if x:\n  a = b + \\\n  c\n", 2, 2, "if x:\n  # gpulint: ignore[GPU101]\n  a = b + \\\n  c\n"),
     ],
 )
 def test_comment_is_placed_where_it_works(text: str, row: int, end_row: int, expected: str) -> None:
