@@ -9,7 +9,6 @@ from support import HELD, gpulint
 from gpulint.findings import Edit, Finding, Fix, Position, Related, Severity
 from gpulint.lint.cache import ABSENT, Cache, Foreign, run_digest
 from gpulint.lint.results import FileResult
-from gpulint.source.files import content_hash
 
 
 def no_dependencies(path: str) -> str:
@@ -134,10 +133,6 @@ def test_digest_follows_settings_and_rule_files(tmp_path: Path) -> None:
     assert run_digest("others", (str(own),)) != first
     own.write_text("two")
     assert run_digest("settings", (str(own),)) != first
-
-
-def test_hash_of_content() -> None:
-    assert content_hash(b"a") == content_hash(b"a") != content_hash(b"b")
 
 
 EVALUATE = """\

@@ -243,12 +243,6 @@ def test_extend_in_a_circle(tmp_path: Path) -> None:
         load_config(str(tmp_path / "gpulint.toml"))
 
 
-def test_gpulint_toml_before_pyproject(tmp_path: Path) -> None:
-    (tmp_path / "gpulint.toml").write_text('select = ["GPU101"]\n')
-    (tmp_path / "pyproject.toml").write_text('[tool.gpulint]\nselect = ["GPU102"]\n')
-    assert ConfigResolver().for_directory(str(tmp_path)).select == ("GPU101",)
-
-
 def test_broken_pyproject_of_others_is_passed_over(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[tool.black\n")
     assert ConfigResolver().for_directory(str(tmp_path)).source is None

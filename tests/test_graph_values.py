@@ -113,19 +113,3 @@ def test_entries_of_a_default_dict_are_objects_of_its_class() -> None:
     )
     assert value.kind == "object"
     assert value.ref.name == "Meter"
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        "total = torch.zeros(1)\ntotal.add_(net(x).sum())\ntotal.backward()",
-        "rows = {}\nrows.setdefault(flag, []).append(net(x))\nsum(rows[flag]).backward()",
-        "sums = [0, 0]\nsums[flag] += net(x).sum()\nsums[-1].backward()",
-        "slots = torch.zeros(4)\nslots[flag] = net(x).sum()\nslots.mean().backward()",
-        "flag.items.append(net(x))\nsum(flag.items).backward()",
-        "functools.reduce(flag, [net(x)]).backward()",
-        "flag.backward(net(x))",
-    ],
-)
-def test_a_backward_is_found_through_what_holds_a_value(body: str) -> None:
-    assert "backward" in roles_of(within(body))

@@ -255,8 +255,3 @@ def test_newlines_of_all_kinds(newline: str) -> None:
     text = newline.join(["a", "b  # gpulint: ignore[GPU101]", "c\x0c  # noqa", ""])
     assert len(split_lines(text)) == 4
     assert left(text, finding(2), finding(3)) == []
-
-
-def test_what_a_directive_says() -> None:
-    (found,) = directives("x  # gpulint: ignore[GPU101, gpu2] -- it is fine\n")
-    assert (found.kind, found.row, found.start, found.codes) == ("ignore", 1, 4, ("GPU101", "GPU2"))
