@@ -113,3 +113,16 @@ def test_entries_of_a_default_dict_are_objects_of_its_class() -> None:
     )
     assert value.kind == "object"
     assert value.ref.name == "Meter"
+
+
+def test_collectives_cut_the_graph() -> None:
+    roles = roles_of(
+        "import torch.distributed as dist\ndef f(x):\n    loss = net(x)\n    dist.all_reduce(loss)\n"
+    )
+    assert roles == {"cuts"}
+
+
+def test_what_is_asked_for_its_name_is_a_class() -> None:
+    """`model.__name__` is asked of a class, whatever else is called a model."""
+    body = "for model in flag:\n    print(model.__name__)\n    see(model(8))"
+    assert seen(within(body)).graph is Graph.NONE
