@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 from asked_engine import call_of, engine
 
@@ -126,3 +128,70 @@ def test_what_is_asked_for_its_name_is_a_class() -> None:
     """`model.__name__` is asked of a class, whatever else is called a model."""
     body = "for model in flag:\n    print(model.__name__)\n    see(model(8))"
     assert seen(within(body)).graph is Graph.NONE
+
+
+def test_an_entry_of_what_a_network_gives_is_a_tensor_once_a_backward_goes_through_it() -> None:
+    plain = seen(within("out = net(x)\nsee(out['count'])"))
+    assert plain.graph is Graph.MAY
+    assert [one.clause for one in plain.assumptions] == ["what the entry is, the code does not show"]
+    gone_through = seen(within("out = net(x)\nout['loss'].backward()\nsee(out['loss'])"))
+    assert gone_through.graph is Graph.LIVE
+    assert not gone_through.assumptions
+
+
+def test_what_is_called_is_no_tensor_though_a_backward_goes_through_what_it_gives() -> None:
+    assert seen(within("other = made()\nother(x).sum().backward()\nsee(other)")).kind != "tensor"
+
+
+def test_a_parameter_that_is_declared_is_what_callers_give() -> None:
+    made = "def make(n):\n    return torch.optim.Adam(n.parameters())\n"
+    step = "def step(optimizer: torch.optim.Adam):\n    see(optimizer)\n"
+    given = seen(made + step + "step(make(net))\n")
+    assert [ast.unparse(node) for node, _ in given.origins] == ["torch.optim.Adam(n.parameters())"]
+
+
+def test_a_list_that_is_made_by_its_length_is_filled_item_by_item() -> None:
+    assert (
+        seen(within("v = [torch.zeros(1)] * 4\nv[x] = net(x)\nsee(torch.stack(v[1:]))")).graph is Graph.LIVE
+    )
+
+
+def test_an_operation_with_a_backward_of_its_own_keeps_the_graph() -> None:
+    found = seen(
+        "class Distance(torch.autograd.Function):\n    pass\n" + within("y = net(x)\nsee(Distance.apply(y))")
+    )
+    assert (found.kind, found.graph, found.assumptions) == ("tensor", Graph.LIVE, ())
+
+
+def test_a_tuple_that_is_made_longer_on_one_way_keeps_its_parts() -> None:
+    found = seen(within("info = (net(x), 1)\nif flag:\n    info = info + (2,)\nsee(info)"))
+    assert found.parts is not None
+    assert [one.graph for one in found.parts] == [Graph.LIVE, Graph.NONE, Graph.NONE]
+
+
+def test_an_entry_under_a_key_that_is_not_known_is_any_of_the_values() -> None:
+    value = seen(within('kept = {"loss": net(x), "size": 3}\nfor key in kept:\n    see(kept[key])'))
+    assert (value.kind, value.graph) == ("tensor", Graph.LIVE)
+
+
+def test_what_is_differentiated_by_a_function_of_its_own_has_a_graph() -> None:
+    text = "from torch.autograd import grad\ndef f(energy, x):\n    e = energy(x)\n    see(e)\n    return grad(e, x)\n"
+    assert seen(text).graph is Graph.LIVE
+    text = "from torch.func import grad\ndef f(energy, x):\n    e = energy(x)\n    see(e)\n    return grad(e)(x)\n"
+    assert seen(text).graph is Graph.NONE
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "total = torch.zeros(1)\ntotal.add_(net(x).sum())\ntotal.backward()",
+        "rows = {}\nrows.setdefault(flag, []).append(net(x))\nsum(rows[flag]).backward()",
+        "sums = [0, 0]\nsums[flag] += net(x).sum()\nsums[-1].backward()",
+        "slots = torch.zeros(4)\nslots[flag] = net(x).sum()\nslots.mean().backward()",
+        "flag.items.append(net(x))\nsum(flag.items).backward()",
+        "functools.reduce(flag, [net(x)]).backward()",
+        "flag.backward(net(x))",
+    ],
+)
+def test_a_backward_is_found_through_what_holds_a_value(body: str) -> None:
+    assert "backward" in roles_of(within(body))
