@@ -195,3 +195,9 @@ def test_what_is_differentiated_by_a_function_of_its_own_has_a_graph() -> None:
 )
 def test_a_backward_is_found_through_what_holds_a_value(body: str) -> None:
     assert "backward" in roles_of(within(body))
+
+
+def test_a_class_that_is_only_mixed_into_networks_is_one() -> None:
+    text = "class Norm:\n    def weigh(self):\n        see(self)\nclass Layer(nn.Linear, Norm):\n    pass\n"
+    assert seen(text).kind == "module"
+    assert seen(f"{text}class Other(Norm):\n    pass\n").kind == "object"
