@@ -10,6 +10,8 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import File, Function
 from gpulint.analysis.project.program import Program
+from gpulint.analysis.queries.multiplicity import Multiplicity
+from gpulint.analysis.queries.steps import Steps
 
 
 def engine(text: str) -> tuple[File, Evaluator]:
@@ -41,3 +43,10 @@ def last_value(text: str) -> Value:
     statement = file.tree.body[-1]
     assert isinstance(statement, ast.Expr)
     return evaluator.value_of(statement.value, evaluator.root(file.body))
+
+
+def rates_of(text: str, name: str) -> list[str]:
+    """How often the last call of what has this name runs, in each way that there is to it."""
+    file, evaluator = engine(text)
+    call, frame = call_of(file, evaluator, name)
+    return [one.rate for one in Multiplicity(evaluator, Steps(evaluator)).of(call, frame)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 import pytest
-from asked_engine import call_of, engine
+from asked_engine import call_of, engine, rates_of
 
 from gpulint.analysis.domain.values import Graph, Value
 from gpulint.analysis.evaluate.consumers import consumers
@@ -201,3 +201,14 @@ def test_a_class_that_is_only_mixed_into_networks_is_one() -> None:
     text = "class Norm:\n    def weigh(self):\n        see(self)\nclass Layer(nn.Linear, Norm):\n    pass\n"
     assert seen(text).kind == "module"
     assert seen(f"{text}class Other(Norm):\n    pass\n").kind == "object"
+
+
+def test_what_a_backward_goes_through_has_a_graph_whoever_made_it() -> None:
+    assert seen(within("loss = made(x)\nloss.backward()\nsee(loss)")).graph is Graph.LIVE
+    assert seen(within("v = made(x)\nsee(v)")).graph is Graph.NONE
+    assert seen(within("loss = made(x)\nflag.backward(loss)\nsee(loss)")).graph is Graph.LIVE
+
+
+def test_methods_for_the_end_of_an_epoch_run_once_a_phase() -> None:
+    text = "class A(pl.LightningModule):\n    def on_train_epoch_end(self):\n        see(self)\n"
+    assert rates_of(HEAD + text, "see") == ["phase"]

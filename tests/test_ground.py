@@ -221,3 +221,22 @@ def main(net: Net, x):
 """)
     call, frame = call_of(file, evaluator, "net")
     assert any(one.verdict is Verdict.REFUTED for one in raises(evaluator, call, frame)) is refuted
+
+
+@pytest.mark.parametrize(("default", "device"), [("cpu", "?"), ("cuda", "cuda")])
+def test_a_default_of_the_host_says_nothing_where_no_call_is_seen(default: str, device: str) -> None:
+    assert (
+        asked_engine.returned(f"{HEAD}def f(where='{default}'):\n    return torch.device(where)\n").device
+        == device
+    )
+
+
+def test_a_network_that_is_kept_moved_is_one_by_what_the_kept_is_asked_for() -> None:
+    file, evaluator = engine(
+        "import copy\nclass Agent:\n    def __init__(self, network, device):\n        self.fast = network.to(device)\n"
+        "        self.slow = copy.deepcopy(self.fast)\n        self.optimizer = torch.optim.Adam(self.fast.parameters())\n"
+        "    def learn(self, x):\n        see(self.slow)\n"
+    )
+    call, frame = call_of(file, evaluator, "see")
+    value = evaluator.value_of(call.args[0], frame)
+    assert (value.kind, value.assumptions) == ("module", ())
