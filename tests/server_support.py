@@ -26,7 +26,6 @@ def able(
     resolve: bool = False,
     encodings: Sequence[str] | None = None,
     versioned: bool = True,
-    watching: bool = True,
     markdown: bool = True,
 ) -> types.ClientCapabilities:
     """What the editor says that it can do."""
@@ -41,9 +40,7 @@ def able(
         ),
         workspace=types.WorkspaceClientCapabilities(
             workspace_edit=types.WorkspaceEditClientCapabilities(document_changes=versioned),
-            did_change_watched_files=types.DidChangeWatchedFilesClientCapabilities(
-                dynamic_registration=watching
-            ),
+            did_change_watched_files=types.DidChangeWatchedFilesClientCapabilities(dynamic_registration=True),
             diagnostics=types.DiagnosticWorkspaceClientCapabilities(refresh_support=True),
         ),
         text_document=types.TextDocumentClientCapabilities(
@@ -83,30 +80,17 @@ class Editor(LanguageClient):
         self._listen()
 
     def _listen(self) -> None:
-        @self.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
-        def published(params: types.PublishDiagnosticsParams) -> None:
-            self.published.append(params)
-            self._news.set()
+        def told_of(method: str, keep: Callable[[Any], None]) -> None:
+            @self.feature(method)
+            def told(params: Any = None) -> None:
+                keep(params)
+                self._news.set()
 
-        @self.feature(types.WINDOW_SHOW_MESSAGE)
-        def shown(params: types.ShowMessageParams) -> None:
-            self.shown.append(params.message)
-            self._news.set()
-
-        @self.feature(types.WINDOW_LOG_MESSAGE)
-        def logged(params: types.LogMessageParams) -> None:
-            self.logged.append(params.message)
-            self._news.set()
-
-        @self.feature(types.CLIENT_REGISTER_CAPABILITY)
-        def registered(params: types.RegistrationParams) -> None:
-            self.registered += params.registrations
-            self._news.set()
-
-        @self.feature(types.WORKSPACE_DIAGNOSTIC_REFRESH)
-        def refresh(*_: Any) -> None:
-            self.refreshes += 1
-            self._news.set()
+        told_of(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS, self.published.append)
+        told_of(types.WINDOW_SHOW_MESSAGE, lambda params: self.shown.append(params.message))
+        told_of(types.WINDOW_LOG_MESSAGE, lambda params: self.logged.append(params.message))
+        told_of(types.CLIENT_REGISTER_CAPABILITY, lambda params: self.registered.extend(params.registrations))
+        told_of(types.WORKSPACE_DIAGNOSTIC_REFRESH, lambda _: setattr(self, "refreshes", self.refreshes + 1))
 
     async def server_exit(self, server: asyncio.subprocess.Process) -> None:
         self.exit_code = server.returncode

@@ -32,6 +32,26 @@ HELD_ROW = 11
 STREAMS = ("stdin", "stdout", "stderr")
 CLEAN = "import torch\n\nprint(torch.zeros(3).sum())\n"
 
+# A rule of a project that does what a broken one would.
+OWN_RULE = '''
+import os, signal, time
+from gpulint import Rule, Severity
+
+
+class Misbehaving(Rule):
+    """Fails."""
+
+    code = "OWN001"
+    name = "misbehaving"
+    severity = Severity.INFO
+    triggers = ((b"misbehave",),)
+
+    def claims(self, asked, options):
+        if "misbehave" in asked.file.text:
+            {action}
+        return iter(())
+'''
+
 # Arguments for fixtures that would take seconds of each of their many runs.
 _LESS = {
     "distill_teacher": ("--batch-size", "4", "--steps", "6"),
@@ -137,6 +157,15 @@ def on_terminal(*arguments: str, cwd: Path, columns: int = 80, **variables: str)
     process.wait()
     os.close(main_end)
     return written.decode()
+
+
+def misbehaving(project: Path, action: str, files: int = 0) -> None:
+    """Write a rule that does this where a file says so, and so many files that do."""
+    (project / "lint").mkdir()
+    (project / "lint/own.py").write_text(OWN_RULE.format(action=action))
+    (project / "gpulint.toml").write_text('rules = ["lint"]\nextend-exclude = ["lint"]\n')
+    for number in range(files):
+        (project / f"bad{number}.py").write_text("misbehave = 1\n" + "x = 1\n" * 3000)
 
 
 def notebook(*sources: str, **metadata: Any) -> str:

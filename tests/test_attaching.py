@@ -8,7 +8,6 @@ import sys
 import sysconfig
 import warnings
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -175,36 +174,6 @@ SNIPPETS = {
 @pytest.mark.parametrize("text", SNIPPETS.values(), ids=SNIPPETS)
 def test_snippets_find_their_place(text: str) -> None:
     assert misplaced(text) == []
-
-
-def _readable(path: Path) -> str | None:
-    try:
-        text = path.read_bytes().decode("utf-8")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ast.parse(text)
-    except (SyntaxError, ValueError):
-        return None
-    return text
-
-
-def _sources() -> list[Path]:
-    found = [
-        path
-        for folder in ("fixtures", "gpulint/analysis", "rules")
-        for path in sorted((ROOT / folder).rglob("*.py"))
-    ]
-    found = [*found[::8], *sorted((ROOT / "tests").glob("*.py"))[::12], *sorted(STDLIB.glob("*.py"))[::40]]
-    torch = find_spec("torch")
-    return found + (sorted(Path(str(torch.origin)).parent.glob("optim/*.py"))[::4] if torch else [])
-
-
-@pytest.mark.slow
-def test_every_piece_of_many_files_finds_its_place() -> None:
-    for path in _sources():
-        text = _readable(path)
-        if text is not None:
-            assert misplaced(text) == [], path
 
 
 # --- the attachment ------------------------------------------------------------------------------------------------

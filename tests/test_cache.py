@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,6 @@ from support import HELD, gpulint
 from gpulint.findings import Edit, Finding, Fix, Position, Related, Severity
 from gpulint.lint.cache import ABSENT, Cache, Foreign, run_digest
 from gpulint.lint.results import FileResult
-from gpulint.source.files import content_hash
 
 
 def no_dependencies(path: str) -> str:
@@ -64,31 +62,16 @@ def test_a_folder_serves_many_projects(tmp_path: Path) -> None:
     assert two.get(str(path), "x", no_dependencies) is None
 
 
-@pytest.mark.skipif(os.name != "posix", reason="needs POSIX")
-def test_is_nobody_elses(tmp_path: Path) -> None:
-    (tmp_path / "a.py").touch()
-    first = cache(tmp_path)
-    first.put(str(tmp_path / "a.py"), "x", FileResult())
-    first.save()
-    assert caches(tmp_path).stat().st_mode & 0o777 == 0o700
-    assert stored(tmp_path).stat().st_mode & 0o777 == 0o600
-
-
 def stored(root: Path) -> Path:
     (file,) = caches(root).iterdir()
     return file
 
 
 GARBAGE = [
-    b"",
     b"{",
     b"\xff\xfe\x00",
-    b"[]",
-    b"null",
     b'{"format": 99, "entries": {}}',
     b'{"format": 1, "entries": []}',
-    b'{"format": 1, "entries": {"a.py": 3}}',
-    b'{"format": 1, "entries": {"a.py": ["x"]}}',
     b'{"format": 1, "entries": {"a.py": ["x", [{"code": 1}], []]}}',
     b'{"format": 1, "entries": {"a.py": ["x", [7], []]}}',
     b'{"format": 1, "entries": {"a.py": ["x", [], [3]]}}',
@@ -142,24 +125,6 @@ def test_runs_over_parts_do_not_forget_each_other(tmp_path: Path) -> None:
     }
 
 
-def test_what_is_old_is_swept(tmp_path: Path) -> None:
-    """Of other configurations, and of runs that died; not what others keep there."""
-    (tmp_path / "a.py").touch()
-    caches(tmp_path).mkdir(0o700)
-    died = f"{'0' * 24}-{'1' * 24}.json.{'2' * 12}"
-    for name in (died, "notes.json", "one-two.json"):
-        (caches(tmp_path) / name).touch()
-        os.utime(caches(tmp_path) / name, (0, 0))
-    for digest in ("a" * 24, "b" * 24):
-        written = cache(tmp_path, digest)
-        written.put(str(tmp_path / "a.py"), "x", FileResult())
-        written.save()
-        for file in caches(tmp_path).glob(f"*-{'a' * 24}.json"):
-            os.utime(file, (0, 0))
-    left = {file.name.rpartition("-")[2] for file in caches(tmp_path).iterdir()}
-    assert left == {f"{'b' * 24}.json", "notes.json", "two.json"}
-
-
 def test_digest_follows_settings_and_rule_files(tmp_path: Path) -> None:
     own = tmp_path / "own.py"
     own.write_text("one")
@@ -168,10 +133,6 @@ def test_digest_follows_settings_and_rule_files(tmp_path: Path) -> None:
     assert run_digest("others", (str(own),)) != first
     own.write_text("two")
     assert run_digest("settings", (str(own),)) != first
-
-
-def test_hash_of_content() -> None:
-    assert content_hash(b"a") == content_hash(b"a") != content_hash(b"b")
 
 
 EVALUATE = """\
@@ -193,13 +154,8 @@ from torch import nn
 
 
 def main(loader):
-    model = nn.Linear(3, 3)
     with torch.no_grad():
-        print(evaluate(model, loader).shape)
-        loader.reset()
-    model.train()
-    for x, y in loader:
-        model(x).sum().backward()
+        print(evaluate(nn.Linear(3, 3), loader).shape)
 """
 
 

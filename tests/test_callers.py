@@ -92,9 +92,10 @@ def main(loader=()):
         print(model(images.cuda()).argmax(1).tolist())
 """
 
+CFG = "[options.entry_points]\nconsole_scripts =\n"
 GUARDED_CALLER = """
 import torch
-from package.evaluation import main
+from package.run import main
 
 with torch.no_grad():
     main()
@@ -102,58 +103,32 @@ with torch.no_grad():
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "expected"),
+    ("name", "text", "called"),
     [
-        ("setup.cfg", "", []),
-        ("pyproject.toml", '[project.scripts]\nscore = "package.evaluation:main"\n', ["GPU201"]),
-        ("pyproject.toml", '[project.gui-scripts]\nscore = "package.evaluation:main"\n', ["GPU201"]),
-        ("pyproject.toml", '[tool.poetry.scripts]\nscore = "package.evaluation:main"\n', ["GPU201"]),
-        (
-            "pyproject.toml",
-            '[tool.poetry.scripts]\nscore = { reference = "package.evaluation:main", type = "console" }\n',
-            ["GPU201"],
-        ),
-        ("pyproject.toml", '[project.entry-points."some.plugins"]\nx = "package.evaluation:main"\n', []),
-        ("pyproject.toml", '[project.scripts]\nscore = "package.other:main"\n', []),
-        ("pyproject.toml", "[project.scripts]\nscore = 3\n", []),
-        (
-            "setup.cfg",
-            "[options.entry_points]\nconsole_scripts =\n    other = package:run\n    score = package.evaluation:main\n",
-            ["GPU201"],
-        ),
-        (
-            "setup.cfg",
-            "[options.entry_points]\nconsole_scripts =\n    a = package:run\n[b]\nplugin = package.evaluation:main\n",
-            [],
-        ),
+        ("setup.cfg", "", False),
+        ("pyproject.toml", '[project.scripts]\nscore = "package.run:main"\n', True),
+        ("pyproject.toml", '[tool.poetry.scripts]\nscore = { reference = "package.run:main" }\n', True),
+        ("pyproject.toml", '[project.entry-points."some.plugins"]\nx = "package.run:main"\n', False),
+        ("pyproject.toml", '[project.scripts]\nscore = "package.other:main"\n', False),
+        ("pyproject.toml", "[project.scripts]\nscore = 3\n", False),
+        ("setup.cfg", f"{CFG}    other = package:run\n    score = package.run:main\n", True),
+        ("setup.cfg", f"{CFG}    a = package:run\n[b]\nplugin = package.run:main\n", False),
+        ("setup.py", "setup(entry_points={'console_scripts': ['score=package.run:main']})\n", True),
+        ("setup.py", 'setup(entry_points="""\n[console_scripts]\nscore = package.run:main\n""")\n', True),
         (
             "setup.py",
-            "setup(entry_points={'console_scripts': ['score=package.evaluation:main']})\n",
-            ["GPU201"],
+            "setup(entry_points={'console_scripts': ['a=b:c'], 'b': ['x=package.run:main']})\n",
+            False,
         ),
-        (
-            "setup.py",
-            'setup(entry_points="""\n[console_scripts]\nscore = package.evaluation:main\n""")\n',
-            ["GPU201"],
-        ),
-        (
-            "setup.py",
-            "setup(entry_points={'console_scripts': ['a=b:c'], 'some.plugins': ['x=package.evaluation:main']})\n",
-            [],
-        ),
-        ("setup.py", "setup(entry_points={'console_scripts': []})\n", []),
+        ("setup.py", "setup(entry_points={'console_scripts': []})\n", False),
     ],
 )
 def test_a_console_script_begins_with_grad_whoever_else_calls_it(
-    tmp_path: Path, name: str, text: str, expected: list[str]
+    tmp_path: Path, name: str, text: str, called: bool
 ) -> None:
-    (tmp_path / "package").mkdir()
-    (tmp_path / "package" / "__init__.py").touch()
     (tmp_path / name).write_text(text)
     (tmp_path / "measure.py").write_text(GUARDED_CALLER)
-    path = tmp_path / "package" / "evaluation.py"
-    path.write_text(EVALUATION)
-    assert [finding.code for finding in lint_text(EVALUATION, str(path), DOUBTS)] == expected
+    assert codes(tmp_path, "run", DOUBTS, run=EVALUATION) == ["GPU201"] * called
 
 
 PIPELINE = """
@@ -250,28 +225,11 @@ class Labelled:
             return x, self.labeler(x)
 """
 
-OTHER = """
-import torch
 
-class Teacher:
-    def step(self, x):
-        return self.labeler(self.teacher, x)
-"""
-
-
-@pytest.mark.parametrize(
-    ("files", "expected"),
-    [
-        ({"data": DATA.format(guard=GUARD)}, []),
-        ({"data": DATA.format(guard=BARE)}, ["GPU201"]),
-        ({"data": DATA.format(guard=GUARD), "other": OTHER}, []),
-        # What has the same name elsewhere is not seen to be the same.
-        ({"data": DATA.format(guard=GUARD), "other": OTHER.replace("self.teacher, ", "")}, []),
-    ],
-    ids=["guarded", "bare", "other arguments", "same name"],
-)
-def test_object_handed_to_a_data_set(tmp_path: Path, files: dict[str, str], expected: list[str]) -> None:
-    assert codes(tmp_path, "labeler", labeler=LABELER, setup=SETUP, **files) == expected
+@pytest.mark.parametrize(("guard", "expected"), [(GUARD, []), (BARE, ["GPU201"])], ids=["guarded", "bare"])
+def test_object_handed_to_a_data_set(tmp_path: Path, guard: str, expected: list[str]) -> None:
+    files = {"labeler": LABELER, "setup": SETUP, "data": DATA.format(guard=guard)}
+    assert codes(tmp_path, "labeler", **files) == expected
 
 
 JUDGE = """

@@ -15,7 +15,18 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from support import CLEAN, HELD, HELD_ROW, codes, environment, findings, gpulint, on_terminal
+from support import (
+    CLEAN,
+    HELD,
+    HELD_ROW,
+    codes,
+    environment,
+    findings,
+    gpulint,
+    misbehaving,
+    notebook,
+    on_terminal,
+)
 
 import gpulint as package
 
@@ -76,13 +87,6 @@ def test_exit_statuses(project: Path) -> None:
     assert (done.returncode, b"no Python files or notebooks found" in done.stderr) == (0, True)
 
 
-def test_severity_and_fail_on(project: Path) -> None:
-    (project / "gpulint.toml").write_text('fail-on = "warning"\n[severity]\nGPU101 = "info"\n')
-    done = gpulint(".", cwd=project)
-    assert (done.returncode, b"note[GPU101]" in done.stdout) == (0, True)
-    assert gpulint(".", "--fail-on", "info", cwd=project).returncode == 1
-
-
 def test_rules_by_code_name_prefix_and_file(project: Path) -> None:
     found = [("train.py", "GPU101", HELD_ROW)]
     for options, expected in {
@@ -100,25 +104,12 @@ def test_rules_by_code_name_prefix_and_file(project: Path) -> None:
         assert codes(".", "--isolated", cwd=project) == found
 
 
-def test_comments_that_silence_and_those_that_silence_nothing(project: Path) -> None:
-    text = HELD.replace("total += loss", "total += loss  # gpulint: ignore[GPU101] -- one batch only")
-    (project / "train.py").write_text(text)
-    assert codes(".", cwd=project) == []
-    (project / "train.py").write_text(text.replace("GPU101", "GPU501"))
-    assert sorted(code for _, code, _ in codes(".", cwd=project)) == ["GPU001", "GPU101"]
-    (project / "train.py").write_text("x = 1  # gpulint: ignore[GPU101]\n")  # in which no rule can fire
-    assert codes(".", cwd=project) == [("train.py", "GPU001", 1)]
-    assert codes(".", "--ignore", "GPU001", cwd=project) == []
-
-
 def test_statistics(project: Path) -> None:
     (project / "more.py").write_text(HELD)
     done = gpulint(".", "--statistics", cwd=project)
     assert done.stdout.decode().splitlines()[0].split() == ["2", "GPU101", "[*]", "held-graph"]
     counted = {"code": "GPU101", "name": "held-graph", "count": 2, "fixable_count": 2, "fixable": True}
-    assert json.loads(gpulint(".", "--statistics", "--output-format", "json", cwd=project).stdout) == [
-        counted
-    ]
+    assert findings(".", "--statistics", cwd=project) == [counted]
     lines = gpulint(".", "--statistics", "--output-format", "json-lines", cwd=project).stdout
     assert [json.loads(line) for line in lines.splitlines()] == [counted]
     # A service's format has no place for counts.
@@ -146,10 +137,7 @@ def test_fix(project: Path) -> None:
     assert done.returncode == 0, done
     assert b"Fixed 1 finding" in done.stdout
     fixed = path.read_text()
-    assert fixed in (
-        HELD.replace("total += loss", "total += loss.item()"),
-        HELD.replace("total += loss", "total += loss.detach()"),
-    )
+    assert re.sub(r"loss\.(item|detach)\(\)", "loss", fixed) == HELD != fixed
     assert stat.S_IMODE(path.stat().st_mode) == 0o755
     before = path.stat()
     assert gpulint(".", "--fix", cwd=project).returncode == 0
@@ -178,18 +166,6 @@ def test_fix_keeps_newlines_and_encoding(project: Path, newline: str, opening: s
     assert re.sub(r"total \+= loss\.(item|detach)\(\)", "total += loss", after) == text
 
 
-def test_fix_writes_through_a_link(project: Path) -> None:
-    (project / "real").mkdir()
-    (project / "train.py").rename(project / "real/train.py")
-    (project / "between").symlink_to("real/train.py")
-    (project / "train.py").symlink_to("between")
-    assert gpulint("train.py", "--fix", cwd=project).returncode == 0
-    assert (project / "train.py").is_symlink()
-    assert (project / "between").is_symlink()
-    assert os.listdir(project / "real") == ["train.py"]
-    assert "total += loss\n" not in (project / "real/train.py").read_text()
-
-
 def test_diff_changes_nothing_and_git_applies_it(project: Path) -> None:
     subprocess.run(["git", "init", "-q"], cwd=project, check=True)
     (project / "sub").mkdir()
@@ -209,9 +185,8 @@ def test_diff_changes_nothing_and_git_applies_it(project: Path) -> None:
 
 
 def test_stdin(project: Path) -> None:
-    done = gpulint(
-        "-", "--stdin-filename", "pkg/mod.py", "--output-format", "concise", cwd=project, stdin=HELD.encode()
-    )
+    arguments = ("-", "--stdin-filename", "pkg/mod.py", "--output-format", "concise")
+    done = gpulint(*arguments, cwd=project, stdin=HELD.encode())
     assert done.returncode == 1
     assert done.stdout.decode().startswith(f"pkg/mod.py:{HELD_ROW}:9: GPU101 ")
     done = gpulint("--stdin-filename", "mod.py", cwd=project, stdin=CLEAN.encode())
@@ -270,23 +245,16 @@ def test_what_cannot_be_read_is_said_and_the_rest_checked(project: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("name", "raw"),
+    "raw",
     [
-        ("brackets", b"import torch\nx = " + b"(" * 2000 + b"1" + b")" * 2000 + b"\n"),
-        ("brackets without torch", b"x = " + b"[" * 2000 + b"]" * 2000 + b"\n"),
-        ("open brackets", b"import torch\nx = " + b"(" * 100_000),
-        (
-            "blocks",
-            b"import torch\n"
-            + b"".join(b" " * n + b"if x:\n" for n in range(2000))
-            + b" " * 2000
-            + b"pass\n",
-        ),
-        ("operators", b"import torch\nx = " + b"-" * 100_000 + b"1\n"),
-        ("attributes", b"import torch\nx = a" + b".b" * 20_000 + b"\n"),
+        b"x = " + b"[" * 2000 + b"]" * 2000 + b"\n",
+        b"import torch\nx = " + b"(" * 100_000,
+        b"import torch\n" + b"".join(b" " * n + b"if x:\n" for n in range(2000)) + b" " * 2000 + b"0\n",
+        b"import torch\nx = a" + b".b" * 20_000 + b"\n",
     ],
+    ids=["brackets without torch", "open brackets", "blocks", "attributes"],
 )
-def test_deep_nesting(project: Path, name: str, raw: bytes) -> None:
+def test_deep_nesting(project: Path, raw: bytes) -> None:
     (project / "deep.py").write_bytes(raw)
     done = gpulint(".", "--output-format", "concise", cwd=project)
     assert done.returncode == 1, done
@@ -331,9 +299,7 @@ def test_fixes_that_undo_one_another_are_told_of(tmp_path: Path, mode: str) -> N
     (tmp_path / "train.py").write_text("import time\n\ntime.sleep(1)\n")
     done = gpulint(mode, "train.py", cwd=tmp_path)
     said = done.stderr.decode()
-    assert (
-        "gpulint: train.py: This is a bug in gpulint: the fixes of OWN1 undo or call for one another." in said
-    )
+    assert "train.py: This is a bug in gpulint: the fixes of OWN1 undo or call for one another." in said
     assert "Please report it at https://" in said
 
 
@@ -341,49 +307,18 @@ def test_file_names_that_are_not_unicode(project: Path) -> None:
     name = os.fsencode(project) + b"/caf\xe9.py"
     with open(name, "w") as stream:
         stream.write(HELD)
-    for form in ("text", "json", "json-lines", "github", "gitlab", "junit", "sarif", "concise"):
-        done = gpulint(".", "--output-format", form, cwd=project)
-        assert done.returncode == 1, done
-        assert b"Traceback" not in done.stderr
+    assert gpulint(".", "--output-format", "junit", cwd=project).returncode == 1
     assert gpulint(".", cwd=project, env=environment(LC_ALL="C", PYTHONIOENCODING="ascii")).returncode == 1
 
 
-OWN_RULE = '''
-import os, signal, time
-from gpulint import Rule, Severity
-
-
-class Misbehaving(Rule):
-    """Does what a broken rule would."""
-
-    code = "OWN001"
-    name = "misbehaving"
-    severity = Severity.INFO
-    triggers = ((b"misbehave",),)
-
-    def claims(self, asked, options):
-        if "misbehave" in asked.file.text:
-            {action}
-        return iter(())
-'''
-
-
-def misbehaving(project: Path, action: str, files: int = 1) -> None:
-    (project / "lint").mkdir()
-    (project / "lint/own.py").write_text(OWN_RULE.format(action=action))
-    (project / "gpulint.toml").write_text('rules = ["lint"]\nextend-exclude = ["lint"]\n')
-    for number in range(files):
-        (project / f"bad{number}.py").write_text("misbehave = 1\n" + "x = 1\n" * 3000)
-
-
 def test_an_error_inside_a_rule_costs_one_file(project: Path) -> None:
-    misbehaving(project, 'raise KeyError("lost")')
+    misbehaving(project, 'raise KeyError("lost")', files=1)
     done = gpulint(".", "--output-format", "concise", cwd=project)
     assert done.returncode == 2
     lines = done.stdout.decode().splitlines()
     assert len(lines) == 3
     assert lines[0].startswith(
-        "bad0.py:1:1: GPU000 internal error, this file was not checked: KeyError: 'lost'; please report"
+        "bad0.py:1:1: GPU000 internal error, this file was not checked: KeyError: 'lost'"
     )
     assert "GPU101" in lines[1]
     assert b"Traceback" not in done.stderr
@@ -393,7 +328,7 @@ def test_an_error_inside_a_rule_costs_one_file(project: Path) -> None:
 
 @pytest.mark.parametrize("action", ["os.kill(os.getpid(), signal.SIGKILL)", "os._exit(7)"])
 def test_a_worker_that_dies_costs_one_file(project: Path, action: str) -> None:
-    misbehaving(project, action)
+    misbehaving(project, action, files=1)
     for number in range(20):
         (project / f"more{number}.py").write_text(HELD + "# filler\n" * 1000)
     done = gpulint(".", "--jobs", "2", "--output-format", "concise", cwd=project)
@@ -421,18 +356,6 @@ def test_interrupt(project: Path) -> None:
     assert process.returncode == 130
     assert out == b""
     assert err.strip() == b"gpulint: interrupted"
-
-
-def test_reader_that_goes_away(project: Path) -> None:
-    for number in range(110):  # more than a pipe holds
-        (project / f"more{number}.py").write_text(HELD)
-    command = f"{sys.executable} -m gpulint . | head -n 1; exit ${{PIPESTATUS[0]}}"
-    done = subprocess.run(
-        ["bash", "-c", command], cwd=project, capture_output=True, env=environment(), check=False
-    )
-    assert done.stderr == b""
-    assert done.stdout.count(b"\n") == 1
-    assert done.returncode == 1  # as with a reader that stays
 
 
 @pytest.mark.parametrize(
@@ -463,12 +386,8 @@ def test_the_status_is_kept_where_nobody_reads(project: Path, command: str, stat
 def test_parallel_and_serial_runs_agree(project: Path) -> None:
     for number in range(20):
         (project / f"more{number:02}.py").write_text(HELD + "# filler\n" * (number * 80))  # worth processes
-    outputs = {
-        gpulint(".", "--no-cache", "--jobs", jobs, "--output-format", "json", cwd=project).stdout
-        for jobs in "123"
-    }
-    assert len(outputs) == 1
-    assert len(json.loads(outputs.pop())) == 21
+    first, *others = [findings(".", "--no-cache", "--jobs", jobs, cwd=project) for jobs in "123"]
+    assert (others, len(first)) == ([first, first], 21)
 
 
 # Cache
@@ -501,21 +420,6 @@ def test_a_second_run_parses_nothing(project: Path) -> None:
     assert b"internal error" in third.stdout
 
 
-def test_cache_follows_content_configuration_options_and_fixes(project: Path) -> None:
-    assert len(codes(".", cwd=project)) == 1
-    (project / "train.py").write_text(CLEAN)
-    assert codes(".", cwd=project) == []
-    (project / "train.py").write_text(HELD)
-    assert len(codes(".", cwd=project)) == 1
-    assert codes(".", "--ignore", "GPU101", cwd=project) == []
-    assert len(codes(".", cwd=project)) == 1
-    (project / "gpulint.toml").write_text('ignore = ["GPU101"]\n')
-    assert codes(".", cwd=project) == []
-    (project / "gpulint.toml").unlink()
-    assert b"Fixed 1 finding" in gpulint(".", "--fix", cwd=project).stdout
-    assert without("libcst", arguments=["."], cwd=project).returncode == 0
-
-
 def test_cache_places(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     elsewhere = tmp_path_factory.mktemp("cache")
     files = sorted(os.listdir(project))
@@ -542,20 +446,14 @@ def test_version_imports_nothing_heavy(tmp_path: Path) -> None:
 
 
 def test_linting_needs_neither_torch_nor_rich_and_a_parser_only_where_a_rule_can_fire(project: Path) -> None:
-    done = without("torch", "rich", arguments=[".", "--no-cache"], cwd=project)
-    assert (done.returncode, b"GPU101" in done.stdout) == (1, True)
+    (project / "book.ipynb").write_text(notebook(HELD))
+    heavy = ("torch", "rich", "pygls", "lsprotocol", "IPython", "nbformat")
+    done = without(*heavy, arguments=[".", "--no-cache", "--diff"], cwd=project)
+    assert (done.returncode, done.stdout.count(b"+        total += loss.")) == (1, 2), done
     for clean in ("import os\n\nprint(os.sep)\n", HELD.replace("total += loss\n", "total += loss.item()\n")):
         (project / "train.py").write_text(clean)
         done = without("libcst", "torch", "rich", arguments=["train.py", "--no-cache"], cwd=project)
         assert done.returncode == 0, done
-
-
-def test_checked_code_is_never_imported(project: Path) -> None:
-    for name in "copy dataclasses re torch libcst click symtable gpulint_rules random".split():
-        (project / f"{name}.py").write_text('raise SystemExit("the checked code ran")\n')
-    done = gpulint(".", "--no-cache", cwd=project)
-    assert (done.returncode, done.stderr) == (1, b"")
-    assert b"GPU101" in done.stdout
 
 
 def test_no_command_imports_another(tmp_path: Path) -> None:
@@ -568,9 +466,7 @@ def test_no_command_imports_another(tmp_path: Path) -> None:
         [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     loaded = done.stdout.splitlines()[-1].split()
-    assert {name for name in loaded if name.startswith("gpulint.cli.commands.")} == {
-        "gpulint.cli.commands.check"
-    }
+    assert [name for name in loaded if ".commands." in name] == ["gpulint.cli.commands.check"]
 
 
 def test_help_of_every_command_fits_80_columns() -> None:
@@ -611,9 +507,8 @@ def test_colour_on_a_terminal_only(project: Path) -> None:
     plain = re.sub(r"\x1b\[[0-9;]*m", "", shown)
     assert f"train.py:{HELD_ROW}:9: " in plain
     assert max(len(line) for line in plain.split("\r\n") if "= " in line) <= 80
-    assert "\x1b[1" not in on_terminal(
-        ".", cwd=project, NO_COLOR="1"
-    )  # a slow run still erases its progress line
+    # A slow run still erases its progress line.
+    assert "\x1b[1" not in on_terminal(".", cwd=project, NO_COLOR="1")
     assert "\x1b" not in on_terminal(".", cwd=project, TERM="dumb")
     assert "\x1b[1" not in on_terminal(".", "--color", "never", cwd=project)
     link = r"\x1b]8;[^;]*;https://gpulint\.readthedocs\.io/rules/GPU101\x1b\\"
@@ -631,27 +526,13 @@ def test_colour_in_a_pipe_only_when_forced(project: Path) -> None:
 
 
 @pytest.mark.parametrize("columns", [80, 200])
-def test_headlines_are_broken_at_words(project: Path, columns: int) -> None:
-    plain = re.sub(
-        r"\x1b(\[[0-9;]*[mK]|\]8;[^\x1b]*\x1b\\)", "", on_terminal(".", cwd=project, columns=columns)
+@pytest.mark.parametrize("command", [".", "rules"])
+def test_a_terminal_is_filled_and_no_wider(project: Path, command: str, columns: int) -> None:
+    shown = re.sub(
+        r"\x1b(\[[0-9;]*[mK]|\]8;[^\x1b]*\x1b\\)", "", on_terminal(command, cwd=project, columns=columns)
     )
-    lines = [line.rpartition("\r")[2] for line in plain.split("\r\n")]
-    at = next(number for number, line in enumerate(lines) if line.startswith("train.py:"))
-    assert max(map(len, lines)) <= columns
-    told = lines[at] + (f" {lines[at + 1].strip()}" if columns == 80 else "")
-    assert told.endswith("across iterations, together with what backward has left of its autograd graph")
-    assert "gpulint rule GPU101 says more about a rule." in lines
-
-
-@pytest.mark.parametrize("columns", [80, 200])
-def test_the_table_of_rules_fits_a_terminal(project: Path, columns: int) -> None:
-    lines = on_terminal("rules", cwd=project, columns=columns).split("\r\n")
-    assert max(map(len, lines)) <= columns
-    shown = " ".join(" ".join(lines).split())
-    assert (
-        "GPU101 held-graph warning yes values with an autograd graph that outlive their iteration GPU102"
-        in shown
-    )
+    widest = max(len(line.rpartition("\r")[2]) for line in shown.split("\r\n"))
+    assert 80 * (columns > 80) < widest <= columns
 
 
 @pytest.mark.parametrize(
@@ -660,29 +541,12 @@ def test_the_table_of_rules_fits_a_terminal(project: Path, columns: int) -> None
         (
             "cells.py",
             "# %%\n%matplotlib inline\nimport torch\n",
-            "cells.py:2:1: GPU000 `%matplotlib inline` is IPython's",
+            "2:1: GPU000 `%matplotlib inline` is IPython's",
         ),
-        (
-            "old.py",
-            'print "loss", 1\n',
-            "old.py:1:1: GPU000 this is Python 2, and gpulint reads Python 3, so nothing in the file is checked: ",
-        ),
-        (
-            "old.py",
-            "x.cuda(async=True)\n",
-            "old.py:1:8: GPU000 `async` is a keyword since Python 3.7, which cannot run this file: ",
-        ),
-        (
-            "older.py",
-            "x.cuda(async=True)\nprint x\n",
-            "older.py:1:8: GPU000 `async` is a keyword since Python 3.7, which cannot run this file: ",
-        ),
-        (
-            "kernel.cpp",
-            "int main() { return 0; }\n",
-            "kernel.cpp:1:5: GPU000 not read as Python, which neither ",
-        ),
-        ("wrong.py", "x = (1\n% 2\n", "wrong.py:1:5: GPU000 syntax error: "),
+        ("old.py", 'print "loss", 1\n', "1:1: GPU000 this is Python 2"),
+        ("older.py", "x.cuda(async=True)\nprint x\n", "1:8: GPU000 `async` is a keyword since Python 3.7"),
+        ("kernel.cpp", "int main() { return 0; }\n", "1:5: GPU000 not read as Python"),
+        ("wrong.py", "x = (1\n% 2\n", "1:5: GPU000 syntax error: "),
     ],
 )
 def test_what_is_no_python_3_is_named_in_one_sentence(
@@ -690,7 +554,7 @@ def test_what_is_no_python_3_is_named_in_one_sentence(
 ) -> None:
     (tmp_path / name).write_text(text)
     done = gpulint(name, "--output-format", "concise", cwd=tmp_path)
-    assert (done.returncode, done.stdout.decode().startswith(said)) == (1, True), done.stdout
+    assert (done.returncode, done.stdout.decode().startswith(f"{name}:{said}")) == (1, True), done.stdout
 
 
 @pytest.mark.parametrize("text", ['print "loss", 1\n', "x.cuda(async=True)\n", "mode = 0755\n"])
@@ -723,32 +587,17 @@ def test_a_deprecated_name_is_told_once_with_its_other_places(tmp_path: Path) ->
     assert (tmp_path / "a.py").read_text().count("ignore[GPU603]") == 2
 
 
-def test_an_argument_called_async_hides_nothing(tmp_path: Path) -> None:
-    text = (
-        "import torch, helper\n"
-        "\n"
-        "def test(model, loader):\n"
-        "    model.eval()\n"
-        "    for x, y in loader:\n"
-        "        x = x.cuda(\n"
-        "            async=True)\n"
-        "        print(helper.loss(model(x), y))\n"
-        "        torch.cuda.empty_cache()\n"
-    )
-    (tmp_path / "old.py").write_text(text)
-    (tmp_path / "helper.py").write_text(
-        'def loss(x, y):\n    """Grüße"""; return (x - y.cuda(0, async = True)).sum().item()\n'
-    )
+def test_an_argument_called_async_hides_nothing(project: Path) -> None:
+    text = HELD.replace("model(x)", "model(x.cuda(async=True))")
+    (project / "train.py").write_text(text)
+    helper = 'def loss(x, y):\n    """Grüße"""; return (x - y.cuda(0, async = True)).sum().item()\n'
+    (project / "helper.py").write_text(helper)
     for _ in range(2):  # the second time with what is remembered
-        done = gpulint("--output-format", "concise", "--fix", "--unsafe-fixes", cwd=tmp_path)
+        done = gpulint("--output-format", "concise", "--fix", "--unsafe-fixes", cwd=project)
         told = [line.split(" ")[:2] for line in done.stdout.decode().splitlines() if ": GPU" in line]
-        assert told == [
-            ["helper.py:2:40:", "GPU000"],
-            ["old.py:7:13:", "GPU000"],
-            ["old.py:8:27:", "GPU201"],
-            ["old.py:9:9:", "GPU501"],
-        ]
-        assert (tmp_path / "old.py").read_text() == text
+        both = [["helper.py:2:40:", "GPU000"], ["train.py:9:39:", "GPU000"]]
+        assert told == [*both, [f"train.py:{HELD_ROW}:9:", "GPU101"]]
+        assert (project / "train.py").read_text() == text
 
 
 def test_progress_on_a_terminal_in_long_runs(project: Path) -> None:
@@ -779,24 +628,3 @@ def test_verbose_says_why_and_how_long_and_quiet_nothing(project: Path) -> None:
     done = gpulint("-q", "train.py", cwd=project)
     assert (done.stderr, done.stdout.startswith(b"train.py:"), b"Found" in done.stdout) == (b"", True, False)
     assert gpulint("-q", "clean.py", cwd=project).stdout == b""
-
-
-EVALUATING = """\
-import torch
-from torch import nn
-
-
-def evaluate(model: nn.Module, loader):
-    model.eval()
-    for x in loader:
-        print(model(x))
-"""
-
-
-def test_a_pipe_among_the_files_blocks_nothing(project: Path) -> None:
-    """Nor beside a file whose callers are looked for: opening it would wait for whoever writes to it."""
-    os.mkfifo(project / "pipe.py")
-    (project / "train.py").write_text(EVALUATING)
-    for path, said in ((".", b"pipe.py:1:1: error[GPU000] is a pipe"), ("train.py", b"GPU201")):
-        done = gpulint(path, "--no-cache", cwd=project, timeout=60)
-        assert (done.returncode, said in done.stdout) == (1, True), done

@@ -9,30 +9,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import CLEAN, HELD, HELD_ROW, codes, environment, gpulint
+from support import CLEAN, HELD, HELD_ROW, codes, environment, findings, gpulint
 
 from gpulint.cli import commands
 from gpulint.cli._dispatch import COMMANDS
 from gpulint.version import __version__
 
 # One GPU101 with a safe fix, one GPU501 with another, twice.
-SEVERAL = """\
-import torch
-from torch import nn
-
-
-def train(model: nn.Module, loader, criterion, optimizer):
-    total = 0.0
-    for x, y in loader:
-        optimizer.zero_grad()
-        loss = criterion(model(x), y)
-        loss.backward()
-        total += loss
-        torch.cuda.empty_cache()
-        optimizer.step()
-        torch.cuda.empty_cache()
-    return total
-"""
+CLEARS = "        torch.cuda.empty_cache()\n"
+SEVERAL = HELD.replace("        optimizer.step()\n", f"{CLEARS}        optimizer.step()\n{CLEARS}")
 
 
 @pytest.fixture
@@ -52,23 +37,17 @@ def project(tmp_path: Path) -> Path:
         ("nothing", 'there is neither a command nor a file called "nothing"; gpulint --help lists the commands'),
         ("version", 'neither a command nor a file called "version"; did you mean "--version"?'),
         ("gpu kll", 'gpulint gpu has no command "kll"; did you mean "kill"?'),
-        ("experiment frag", 'gpulint experiment has no command "frag"; did you mean "fragmentation"?'),
         ("--fixx .", "there is no option --fixx; did you mean --fix?"),
         ("--zzz .", "there is no option --zzz; gpulint check --help shows what there is"),
         ("--fail-on erorr .", 'fail-on: expected one of error, warning, info, never, got "erorr"; did you mean "error"?'),
         ("--output-format ruff .", "--output-format: expected one of text, concise, json,"),
         ("--jobs x .", "--jobs: 'x' is not a valid integer"),
-        ("--select GPU999 .", '--select: unknown rule "GPU999"; gpulint rules lists them'),
         ("--select GPU110 .", '--select: unknown rule "GPU110"; did you mean "GPU101"?'),
         ("--select gpu1 .", '--select: unknown rule "gpu1"; did you mean "GPU1"?'),
         ("--select all .", '--select: unknown rule "all"; did you mean "ALL"?'),
-        ("--select held-grpah .", '--select: unknown rule "held-grpah"; did you mean "held-graph"?'),
-        ("--unfixable GPU999 .", '--unfixable: unknown rule "GPU999"'),
         ("--config none.toml .", "--config: none.toml does not exist; name a file, or a setting"),
-        ("--config selct=[] .", '--config: selct: unknown key; did you mean "select"?'),
         ("--config a.toml --config b.toml .", "--config: takes one file, and was given a.toml and b.toml"),
         ("rule held-grpah", 'CODE: there is no rule "held-grpah"; did you mean "held-graph"?'),
-        ("explain --rule GPU9 train.py", '--rule: there is no rule "GPU9"; gpulint rules lists them'),
         ("verify", "SCRIPT is missing; gpulint verify --help shows what there is"),
         ("--show-files -", "--show-files and --show-settings go with paths"),
         ("- train.py", "cannot be checked together with files"),
@@ -101,10 +80,7 @@ def test_a_working_directory_that_is_gone(project: Path, tmp_path: Path) -> None
     command = ["sh", "-c", script, str(tmp_path / "gone"), str(Path(sys.executable).with_name("gpulint"))]
     done = subprocess.run(command, capture_output=True, text=True, env=environment(), check=False)
     assert done.returncode == 2
-    assert (
-        done.stderr
-        == "gpulint: the working directory is gone: change to another one, and run gpulint again\n"
-    )
+    assert done.stderr.startswith("gpulint: the working directory is gone: ")
 
 
 def test_help_as_a_word(tmp_path: Path) -> None:
@@ -183,9 +159,7 @@ def test_what_would_be_done(project: Path) -> None:
     assert 'unfixable = ["GPU101"]' in shown
     assert '"GPU101",' in shown
     assert '"GPU201",' not in shown
-    assert (
-        gpulint("config", "--config", 'fail-on = "error"', cwd=project).stdout.decode().count('"error"') == 1
-    )
+    assert gpulint("config", "--config", 'fail-on = "error"', cwd=project).stdout.count(b'"error"') == 1
 
 
 @pytest.mark.parametrize(
@@ -221,12 +195,7 @@ def test_only_some_rules_are_fixed(project: Path) -> None:
     done = gpulint(".", "--fix", "--unfixable", "GPU501", cwd=project)
     assert (project / "train.py").read_text().count("empty_cache") == 2
     assert "fixable" not in done.stdout.decode()
-    assert [
-        item["fix"]
-        for item in json.loads(
-            gpulint(".", "--unfixable", "ALL", "--output-format", "json", cwd=project).stdout
-        )
-    ] == [None, None]
+    assert [item["fix"] for item in findings(".", "--unfixable", "ALL", cwd=project)] == [None, None]
     done = gpulint(".", "--fix", "--fixable", "empty-cache-in-hot-loop", cwd=project)
     assert done.returncode == 0
     assert "empty_cache" not in (project / "train.py").read_text()
@@ -374,10 +343,7 @@ def test_init_pins_what_is_installed(tmp_path: Path, origin: object, ref: str) -
     assert done.returncode == 0, done.stderr
     (hook,) = yaml.safe_load((tmp_path / ".pre-commit-config.yaml").read_text())["repos"]
     assert hook["rev"] == ref
-    steps = yaml.safe_load((tmp_path / ".github/workflows/gpulint.yml").read_text())["jobs"]["gpulint"][
-        "steps"
-    ]
-    assert steps[-1]["uses"] == f"gpulint/gpulint@{ref}"
+    assert f"uses: gpulint/gpulint@{ref}" in (tmp_path / ".github/workflows/gpulint.yml").read_text()
 
 
 def test_init_beside_other_tools(tmp_path: Path) -> None:

@@ -74,14 +74,10 @@ COSTS = minor(Question.SIZE, "how large, the code does not say")
         ((YES, YES), Confidence.HIGH),
         ((YES, COSTS), Confidence.HIGH),
         ((YES, MAYBE), Confidence.LOW),
-        ((MAYBE, MAYBE), Confidence.LOW),
         ((COSTS, MAYBE), Confidence.LOW),
-        ((COSTS, COSTS), Confidence.HIGH),
-        ((MAYBE, YES, MAYBE, MAYBE), Confidence.LOW),
         ((YES, NO), None),
         ((MAYBE, NO), None),
         ((COSTS, NO), None),
-        ((MAYBE, MAYBE, NO), None),
     ],
 )
 def test_a_claim_is_arithmetic_over_its_answers(
@@ -231,7 +227,6 @@ def test_the_command(tmp_path: Path) -> None:
         (("train.py", "--rule", "GPU10"), 'there is no rule "GPU10"'),
         (("broken.py",), "broken.py cannot be checked: syntax error"),
         (("book.ipynb",), "book.ipynb cannot be checked: not a notebook: it has no cells"),
-        (("book.ipynb:cell 0:1",), "lines and cells count from 1"),
     ],
 )
 def test_wrong_use_is_one_clear_sentence(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
@@ -245,12 +240,8 @@ def test_wrong_use_is_one_clear_sentence(tmp_path: Path, arguments: tuple[str, .
 
 def test_what_is_seen_of_the_value_that_a_claim_is_about() -> None:
     held = of("GPU101", EVALUATION.replace("model.eval()", "model.train()"), 12)
-    assert [(one.topic, one.row) for one in held.seen] == [
-        ("value", 12),
-        ("made", 12),
-        ("used", 12),
-        ("used", 13),
-    ]
+    assert [(one.topic, one.row) for one in held.seen[:2]] == [("value", 12), ("made", 12)]
+    assert [(one.topic, one.row) for one in held.seen[2:]] == [("used", 12), ("used", 13)]
     assert held.seen[1].clause == "`model(inputs)`"
     assert held.seen[3].clause == "returned"
     assert held.to_json()["seen"][0]["filename"] == "train.py"

@@ -9,12 +9,12 @@ import signal
 import stat
 import subprocess
 import sys
-import textwrap
 import time
 from pathlib import Path
 
 import pytest
 import warm
+from support import HELD
 
 from gpulint.atomic import write_atomic
 
@@ -69,84 +69,10 @@ def test_a_failure_or_an_interruption_leaves_no_trace(
     assert os.listdir(tmp_path) == ["file.py"]
 
 
-FULL = """
-    import errno, resource, signal, sys
-    from gpulint.atomic import write_atomic
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
-    try:
-        write_atomic(sys.argv[1], b"n" * 1_000_000)
-    except OSError as error:
-        print(errno.errorcode[error.errno], error.strerror)
-"""
-
-
-@posix
-def test_no_room_for_the_new_file(tmp_path: Path) -> None:
-    """The kernel stops the write in the middle, as a full disk does."""
-    path = tmp_path / "file.py"
-    path.write_bytes(b"old")
-    command = [sys.executable, "-c", textwrap.dedent(FULL), str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert done.stdout == "EFBIG the file would be larger than is allowed; the file is unchanged\n", (
-        done.stderr
-    )
-    assert path.read_bytes() == b"old"
-    assert os.listdir(tmp_path) == ["file.py"]
-
-
-WRITER = """
-    import sys
-    from gpulint.atomic import write_atomic
-    print("ready", flush=True)
-    turn = 0
-    while True:
-        turn += 1
-        write_atomic(sys.argv[1], bytes([97 + turn % 26]) * 300_000)
-"""
-
-
-@posix
-def test_killed_at_any_moment_the_file_is_old_or_new(tmp_path: Path) -> None:
-    path = tmp_path / "file.py"
-    path.write_bytes(b"a" * 300_000)
-    command = [sys.executable, "-c", textwrap.dedent(WRITER), str(path)]
-    seen = set()
-    for turn in range(25):
-        writer = subprocess.Popen(command, stdout=subprocess.PIPE)
-        try:
-            assert writer.stdout is not None
-            assert writer.stdout.readline() == b"ready\n"
-            time.sleep(0.003 + 0.0011 * turn)
-        finally:
-            writer.send_signal(signal.SIGKILL)
-            writer.communicate()
-        content = path.read_bytes()
-        assert len(content) == 300_000
-        assert len(set(content)) == 1
-        seen.add(content[0])
-    assert len(seen) > 1  # the writer did write
-
-
 def test_long_names(tmp_path: Path) -> None:
     path = tmp_path / ("é" * 100 + ".py")
     write_atomic(str(path), b"new")
     assert os.listdir(tmp_path) == [path.name]
-
-
-FIXABLE = """import torch
-
-
-def train(model, loader, optimizer):
-    total = 0
-    for x, y in loader:
-        loss = torch.nn.functional.mse_loss(model(x), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        total += loss
-    print(float(total))
-"""
 
 
 @posix
@@ -162,13 +88,13 @@ def test_fix_killed_at_any_moment(tmp_path: Path) -> None:
     def reset() -> None:
         folder.mkdir(exist_ok=True)
         for name, mode in modes.items():
-            (folder / name).write_text(FIXABLE)
+            (folder / name).write_text(HELD)
             (folder / name).chmod(mode)
 
     reset()
     warm.run_linter([*command, str(folder)], capture_output=True, timeout=120)
     fixed = (folder / "train_0.py").read_text()
-    assert fixed != FIXABLE
+    assert fixed != HELD
     kills = stopped = 0
     chance = random.Random(12)
     while kills < wanted or not stopped:
@@ -182,16 +108,16 @@ def test_fix_killed_at_any_moment(tmp_path: Path) -> None:
             start_new_session=True,
         )
         reached = folder / f"train_{chance.randrange(11)}.py"  # once this one is written, or any moment after
-        while run.poll() is None and reached.stat().st_size == len(FIXABLE):
+        while run.poll() is None and reached.stat().st_size == len(HELD):
             time.sleep(0.001)
         time.sleep(chance.uniform(0.0, 0.05))
         with contextlib.suppress(ProcessLookupError):
             os.killpg(run.pid, signal.SIGKILL)
         run.wait()
         texts = {name: (folder / name).read_text() for name in modes}
-        assert set(texts.values()) <= {FIXABLE, fixed}
+        assert set(texts.values()) <= {HELD, fixed}
         assert {name: stat.S_IMODE((folder / name).stat().st_mode) for name in modes} == modes
-        stopped += FIXABLE in texts.values()
+        stopped += HELD in texts.values()
     print(f"{kills} kills, {stopped} of them before the end")
     assert stopped
     warm.run_linter([*command, str(folder)], capture_output=True, timeout=120)
@@ -202,7 +128,7 @@ def test_fix_killed_at_any_moment(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.name != "posix" or os.getuid() == 0, reason="root may write anywhere")
 def test_fix_in_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
-    path.write_text(FIXABLE)
+    path.write_text(HELD)
     tmp_path.chmod(0o555)
     try:
         command = [sys.executable, "-m", "gpulint", "--fix", "--isolated", "--no-cache", str(path)]
@@ -211,4 +137,4 @@ def test_fix_in_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
         tmp_path.chmod(0o755)
     assert done.returncode != 0
     assert "a new file cannot be made in its directory; the file is unchanged" in done.stdout
-    assert path.read_text() == FIXABLE
+    assert path.read_text() == HELD

@@ -31,7 +31,6 @@ def fit(model: torch.nn.Module, epochs, train, score):
     [
         ("import gc\nimport os\nos.f()\ngc.collect()\n", "import gc\nimport os\nos.f()\n", "import os\nos.f()\n"),
         ("import gc, os\nos.f(gc)\n", "import gc, os\nos.f()\n", "import os\nos.f()\n"),
-        ("from a import b, c\nb(c)\n", "from a import b, c\nb()\n", "from a import b\nb()\n"),
         (
             "from a import (\n    b,\n    c,\n)\nb(c)\n",
             "from a import (\n    b,\n    c,\n)\nc()\n",

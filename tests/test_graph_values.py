@@ -42,9 +42,6 @@ def within(body: str) -> str:
     return "def f(x, flag):\n" + "".join(f"    {line}\n" for line in body.split("\n"))
 
 
-# --- values
-
-
 @pytest.mark.parametrize(
     ("body", "graph"),
     [
@@ -60,110 +57,14 @@ def test_a_test_of_its_type_says_what_a_value_is_where_it_is_used(body: str, gra
     assert seen(within(body)).graph is graph
 
 
-def test_an_entry_of_what_a_network_gives_is_a_tensor_once_a_backward_goes_through_it() -> None:
-    plain = seen(within("out = net(x)\nsee(out['count'])"))
-    assert plain.graph is Graph.MAY
-    assert [one.clause for one in plain.assumptions] == ["what the entry is, the code does not show"]
-    gone_through = seen(within("out = net(x)\nout['loss'].backward()\nsee(out['loss'])"))
-    assert gone_through.graph is Graph.LIVE
-    assert not gone_through.assumptions
-
-
-def test_what_a_backward_goes_through_has_a_graph_whoever_made_it() -> None:
-    assert seen(within("loss = made(x)\nloss.backward()\nsee(loss)")).graph is Graph.LIVE
-    assert seen(within("v = made(x)\nsee(v)")).graph is Graph.NONE
-    assert seen(within("loss = made(x)\nflag.backward(loss)\nsee(loss)")).graph is Graph.LIVE
-
-
-def test_what_is_called_is_no_tensor_though_a_backward_goes_through_what_it_gives() -> None:
-    assert seen(within("other = made()\nother(x).sum().backward()\nsee(other)")).kind != "tensor"
-
-
-def test_a_parameter_that_is_declared_is_what_callers_give() -> None:
-    made = "def make(n):\n    return torch.optim.Adam(n.parameters())\n"
-    step = "def step(optimizer: torch.optim.Adam):\n    see(optimizer)\n"
-    given = seen(made + step + "step(make(net))\n")
-    assert [ast.unparse(node) for node, _ in given.origins] == ["torch.optim.Adam(n.parameters())"]
-
-
-def test_a_default_counts_only_where_somebody_leaves_it() -> None:
-    text = "def put(x, device=torch.device('cpu')):\n    see(x.to(device))\n"
-    assert seen(text + "put(made(), chosen())\n").device == "?"
-    assert seen(text + "put(made())\n").device == "host"
-
-
-def test_a_list_that_is_made_by_its_length_is_filled_item_by_item() -> None:
-    assert (
-        seen(within("v = [torch.zeros(1)] * 4\nv[x] = net(x)\nsee(torch.stack(v[1:]))")).graph is Graph.LIVE
-    )
-
-
-def test_a_number_of_the_command_line_is_no_device() -> None:
-    parser = "import argparse\nparser = argparse.ArgumentParser()\n"
-    options = "parser.add_argument('--size', default=32)\nparser.add_argument('--place', default='cuda')\n"
-    read = parser + options + "args = parser.parse_args()\n"
-    assert seen(f"{read}see(args.size)\n").device == "?"
-    assert seen(f"{read}see(args.place)\n").device == "cuda"
-
-
-@pytest.mark.parametrize(
-    "made", ["models.__dict__[name](x)", "vars(models)[name](x)", "getattr(models, name)(x)"]
-)
-def test_a_module_gives_by_a_name_that_is_not_known_what_all_of_it_gives(made: str) -> None:
-    known = seen(f"import torchvision.models as models\ndef f(name, x):\n    see({made})\n")
-    assert known.kind == "module"
-    assert seen(f"import out_of_sight as models\ndef f(name, x):\n    see({made})\n").kind == "unknown"
-
-
-def test_what_the_base_of_a_layer_gives_has_its_graph() -> None:
-    layer = "class Layer(nn.Linear):\n    def forward(self, x):\n        see(super().forward(x))\n"
-    assert seen(layer).graph is Graph.LIVE
-    assert seen(layer.replace("nn.Linear", "Unseen")).graph is Graph.NONE
-
-
 def test_fields_of_a_dataclass_are_what_its_maker_gives() -> None:
     head = "@dataclass\nclass Result:\n    loss: torch.Tensor\n    count: int\n"
     assert seen(head + within("see(Result(net(x), 3).loss)")).graph is Graph.LIVE
     assert seen(head + within("see(Result(net(x), count=3).count)")).graph is Graph.NONE
 
 
-# --- consumers
-
-
 def test_layers_are_given_away_and_no_graph_goes_on() -> None:
     assert "backward" not in roles_of(within("body = nn.Sequential(net(x))\nbody(x).sum().backward()"))
-
-
-# --- how often
-
-
-def test_methods_for_the_end_of_an_epoch_run_once_a_phase() -> None:
-    text = "class A(pl.LightningModule):\n    def on_train_epoch_end(self):\n        see(self)\n"
-    assert rates_of(HEAD + text, "see") == ["phase"]
-
-
-def test_an_operation_with_a_backward_of_its_own_keeps_the_graph() -> None:
-    found = seen(
-        "class Distance(torch.autograd.Function):\n    pass\n" + within("y = net(x)\nsee(Distance.apply(y))")
-    )
-    assert (found.kind, found.graph, found.assumptions) == ("tensor", Graph.LIVE, ())
-
-
-def test_a_tuple_that_is_made_longer_on_one_way_keeps_its_parts() -> None:
-    found = seen(within("info = (net(x), 1)\nif flag:\n    info = info + (2,)\nsee(info)"))
-    assert found.parts is not None
-    assert [one.graph for one in found.parts] == [Graph.LIVE, Graph.NONE, Graph.NONE]
-
-
-def test_a_class_that_is_only_mixed_into_networks_is_one() -> None:
-    text = "class Norm:\n    def weigh(self):\n        see(self)\nclass Layer(nn.Linear, Norm):\n    pass\n"
-    assert seen(text).kind == "module"
-    assert seen(f"{text}class Other(Norm):\n    pass\n").kind == "object"
-
-
-def test_an_entry_under_a_key_that_is_not_known_is_any_of_the_values() -> None:
-    value = seen(within('kept = {"loss": net(x), "size": 3}\nfor key in kept:\n    see(kept[key])'))
-    assert (value.kind, value.graph) == ("tensor", Graph.LIVE)
 
 
 @pytest.mark.parametrize(
@@ -192,12 +93,6 @@ def test_a_lambda_is_given_each_thing_and_gives_back_what_it_makes() -> None:
     assert "reads" in roles_of(within(body))
 
 
-def test_what_is_asked_for_its_name_is_a_class() -> None:
-    """`model.__name__` is asked of a class, whatever else is called a model."""
-    body = "for model in flag:\n    print(model.__name__)\n    see(model(8))"
-    assert seen(within(body)).graph is Graph.NONE
-
-
 @pytest.mark.parametrize(
     ("library", "annotation", "kind"),
     [
@@ -222,13 +117,6 @@ def test_entries_of_a_default_dict_are_objects_of_its_class() -> None:
     assert value.ref.name == "Meter"
 
 
-def test_what_is_differentiated_by_a_function_of_its_own_has_a_graph() -> None:
-    text = "from torch.autograd import grad\ndef f(energy, x):\n    e = energy(x)\n    see(e)\n    return grad(e, x)\n"
-    assert seen(text).graph is Graph.LIVE
-    text = "from torch.func import grad\ndef f(energy, x):\n    e = energy(x)\n    see(e)\n    return grad(e)(x)\n"
-    assert seen(text).graph is Graph.NONE
-
-
 def test_collectives_cut_the_graph() -> None:
     roles = roles_of(
         "import torch.distributed as dist\ndef f(x):\n    loss = net(x)\n    dist.all_reduce(loss)\n"
@@ -236,20 +124,61 @@ def test_collectives_cut_the_graph() -> None:
     assert roles == {"cuts"}
 
 
-def test_a_loop_that_calls_what_derived_classes_override_runs_their_steps() -> None:
-    text = """
-class Runner:
-    def run(self, loader):
-        for batch in loader:
-            self.train_step(batch)
-    def train_step(self, batch):
-        raise NotImplementedError
-class Dense(Runner):
-    def train_step(self, batch):
-        see(batch)
-        net(batch).sum().backward()
-"""
-    assert rates_of(HEAD + text, "see") == ["step"]
+def test_what_is_asked_for_its_name_is_a_class() -> None:
+    """`model.__name__` is asked of a class, whatever else is called a model."""
+    body = "for model in flag:\n    print(model.__name__)\n    see(model(8))"
+    assert seen(within(body)).graph is Graph.NONE
+
+
+def test_an_entry_of_what_a_network_gives_is_a_tensor_once_a_backward_goes_through_it() -> None:
+    plain = seen(within("out = net(x)\nsee(out['count'])"))
+    assert plain.graph is Graph.MAY
+    assert [one.clause for one in plain.assumptions] == ["what the entry is, the code does not show"]
+    gone_through = seen(within("out = net(x)\nout['loss'].backward()\nsee(out['loss'])"))
+    assert gone_through.graph is Graph.LIVE
+    assert not gone_through.assumptions
+
+
+def test_what_is_called_is_no_tensor_though_a_backward_goes_through_what_it_gives() -> None:
+    assert seen(within("other = made()\nother(x).sum().backward()\nsee(other)")).kind != "tensor"
+
+
+def test_a_parameter_that_is_declared_is_what_callers_give() -> None:
+    made = "def make(n):\n    return torch.optim.Adam(n.parameters())\n"
+    step = "def step(optimizer: torch.optim.Adam):\n    see(optimizer)\n"
+    given = seen(made + step + "step(make(net))\n")
+    assert [ast.unparse(node) for node, _ in given.origins] == ["torch.optim.Adam(n.parameters())"]
+
+
+def test_a_list_that_is_made_by_its_length_is_filled_item_by_item() -> None:
+    assert (
+        seen(within("v = [torch.zeros(1)] * 4\nv[x] = net(x)\nsee(torch.stack(v[1:]))")).graph is Graph.LIVE
+    )
+
+
+def test_an_operation_with_a_backward_of_its_own_keeps_the_graph() -> None:
+    found = seen(
+        "class Distance(torch.autograd.Function):\n    pass\n" + within("y = net(x)\nsee(Distance.apply(y))")
+    )
+    assert (found.kind, found.graph, found.assumptions) == ("tensor", Graph.LIVE, ())
+
+
+def test_a_tuple_that_is_made_longer_on_one_way_keeps_its_parts() -> None:
+    found = seen(within("info = (net(x), 1)\nif flag:\n    info = info + (2,)\nsee(info)"))
+    assert found.parts is not None
+    assert [one.graph for one in found.parts] == [Graph.LIVE, Graph.NONE, Graph.NONE]
+
+
+def test_an_entry_under_a_key_that_is_not_known_is_any_of_the_values() -> None:
+    value = seen(within('kept = {"loss": net(x), "size": 3}\nfor key in kept:\n    see(kept[key])'))
+    assert (value.kind, value.graph) == ("tensor", Graph.LIVE)
+
+
+def test_what_is_differentiated_by_a_function_of_its_own_has_a_graph() -> None:
+    text = "from torch.autograd import grad\ndef f(energy, x):\n    e = energy(x)\n    see(e)\n    return grad(e, x)\n"
+    assert seen(text).graph is Graph.LIVE
+    text = "from torch.func import grad\ndef f(energy, x):\n    e = energy(x)\n    see(e)\n    return grad(e)(x)\n"
+    assert seen(text).graph is Graph.NONE
 
 
 @pytest.mark.parametrize(
@@ -266,3 +195,20 @@ class Dense(Runner):
 )
 def test_a_backward_is_found_through_what_holds_a_value(body: str) -> None:
     assert "backward" in roles_of(within(body))
+
+
+def test_a_class_that_is_only_mixed_into_networks_is_one() -> None:
+    text = "class Norm:\n    def weigh(self):\n        see(self)\nclass Layer(nn.Linear, Norm):\n    pass\n"
+    assert seen(text).kind == "module"
+    assert seen(f"{text}class Other(Norm):\n    pass\n").kind == "object"
+
+
+def test_what_a_backward_goes_through_has_a_graph_whoever_made_it() -> None:
+    assert seen(within("loss = made(x)\nloss.backward()\nsee(loss)")).graph is Graph.LIVE
+    assert seen(within("v = made(x)\nsee(v)")).graph is Graph.NONE
+    assert seen(within("loss = made(x)\nflag.backward(loss)\nsee(loss)")).graph is Graph.LIVE
+
+
+def test_methods_for_the_end_of_an_epoch_run_once_a_phase() -> None:
+    text = "class A(pl.LightningModule):\n    def on_train_epoch_end(self):\n        see(self)\n"
+    assert rates_of(HEAD + text, "see") == ["phase"]

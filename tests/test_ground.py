@@ -10,29 +10,24 @@ import asked_engine
 import pytest
 from asked_engine import call_of, function_of
 
-from gpulint.analysis.domain.values import UNSET, Graph, Value
+from gpulint.analysis.domain.values import Graph
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
-from gpulint.analysis.evaluate.weights import UNSEEN, weight
 from gpulint.analysis.project.file import File
 from gpulint.analysis.queries.grad_mode import grad_at_entry, grad_mode
 from gpulint.analysis.queries.loads import loads
+from gpulint.analysis.queries.networks.module_mode import module_mode
 from gpulint.analysis.queries.networks.placed import placed
+from gpulint.analysis.queries.networks.runs import runs
 from gpulint.analysis.queries.processes import by_every_process
+from gpulint.analysis.queries.raises import raises
+from gpulint.answers import Verdict
 
 HEAD = "import functools\nimport torch\nfrom torch import nn\n"
 
 
 def engine(text: str) -> tuple[File, Evaluator]:
     return asked_engine.engine(HEAD + text)
-
-
-def last_value(text: str) -> Value:
-    return asked_engine.last_value(HEAD + text)
-
-
-def returned(text: str) -> Value:
-    return asked_engine.returned(HEAD + text)
 
 
 def test_each_function_is_asked_once_for_the_mode_that_it_is_called_in(
@@ -62,21 +57,6 @@ def test_each_function_is_asked_once_for_the_mode_that_it_is_called_in(
 # --- what is worked out
 
 
-def test_values_that_rest_on_each_other_are_worked_out_a_few_times() -> None:
-    """Attributes of which each is made of all the others: every one rests on what is unfinished."""
-    count = 14
-    sets = "".join(
-        f"    def set{i}(self):\n        self.a{i} = ("
-        + ", ".join(f"self.a{j}" for j in range(count))
-        + ")\n"
-        for i in range(count)
-    )
-    file, evaluator = engine(f"class A:\n{sets}    def read(self):\n        return self.a0\n")
-    function = function_of(file, "read")
-    evaluator.value_of(function.flow.returns[0].value, evaluator.root(function))
-    assert evaluator.evaluated < 8 * count**2
-
-
 def test_what_goes_round_in_circles_is_worked_out_once() -> None:
     """What rests on something unfinished is kept as long as that is unfinished: else each way around would be gone again."""
     names = [f"v{one}" for one in range(8)]
@@ -94,51 +74,10 @@ def main(x):
     assert evaluator.evaluated < 4_000
 
 
-@pytest.mark.parametrize(
-    ("expression", "const"),
-    [
-        ("'a' == 'a'", True),
-        ("'a' in ('b', 'c')", False),
-        ("'a' not in ('b', 'c')", True),
-        ("not (1 > 2)", True),
-        ("torch.device('cuda') == 'cuda'", False),
-        ("torch.device('cuda') in ('cuda', 'gpu')", False),
-        ("unseen in ('a', 'b')", UNSET),
-    ],
-)
-def test_a_comparison_has_a_value_where_it_is_known(expression: str, const: object) -> None:
-    assert last_value(expression).const is const
-
-
-def test_an_attribute_that_others_set_is_no_constant() -> None:
-    text = "class A:\n    def __init__(self):\n        self.on = False\n    def f(self):\n        return self.on\n"
-    for more, const in (("", False), ("def start(a: A):\n    a.on = True\n", UNSET)):
-        assert returned(text + more).const is const
-
-
 def test_what_is_called_like_a_class_makes_a_network_and_is_none() -> None:
     text = "def f(config, x):\n    Model = config.build()\n    return Model(3)\n"
-    value = returned(text)
+    value = asked_engine.returned(text)
     assert (value.kind, value.graph) == ("unknown", Graph.NONE)
-
-
-@pytest.mark.parametrize(("default", "device"), [("cpu", "?"), ("cuda", "cuda")])
-def test_a_default_of_the_host_says_nothing_where_no_call_is_seen(default: str, device: str) -> None:
-    assert returned(f"def f(where='{default}'):\n    return torch.device(where)\n").device == device
-
-
-@pytest.mark.parametrize(
-    ("made", "layers"),
-    [
-        ("nn.LSTM(4, 4, num_layers=3)", 3),
-        ("nn.Sequential(*[nn.Linear(4, 4) for _ in range(5)])", 5),
-        ("nn.Sequential(*[nn.Linear(4, 4) for _ in range(depth)])", UNSEEN),
-    ],
-)
-def test_how_many_layers_a_network_has(made: str, layers: float) -> None:
-    file, evaluator = engine(f"depth = int(input())\nnet = {made}\nuse(net)\n")
-    call, frame = call_of(file, evaluator, "use")
-    assert weight(evaluator, evaluator.value_of(call.args[0], frame)).layers == layers
 
 
 def test_chained_parameters_are_those_of_each_network_and_a_count_is_none() -> None:
@@ -197,63 +136,6 @@ def main(path, rank, args, is_main_process):
 
 
 @pytest.mark.parametrize(
-    ("where", "device", "elsewhere"),
-    [
-        ("'cpu'", "host", False),
-        ("lambda storage, place: storage", "host", False),
-        ("f'cuda:{rank}'", "cuda", False),
-        ("where", "?", True),
-        ("None if torch.cuda.is_available() else 'cpu'", "?", False),
-    ],
-)
-def test_the_place_that_a_load_names(where: str, device: str, elsewhere: bool) -> None:
-    file, evaluator = engine(f"import torch\n\ndef load(rank, where):\n    return torch.load('a', {where})\n")
-    (load,) = loads(evaluator, file)
-    assert (load.device, load.elsewhere) == (device, elsewhere)
-
-
-@pytest.mark.parametrize(
-    ("made", "least", "whole"),
-    [
-        ("nn.Sequential(*layers(3))", 3_000_000, True),
-        ("Deep(4)", 4_000_000, True),
-        ("Spread()", 1_000_000, True),
-        ("Wide(10)", 10_000, True),
-        ("nn.Linear(width, 10)", 0, False),
-        ("nn.Transformer(1024, 16, 12, 12)", 251_658_240, True),
-    ],
-)
-def test_how_many_weights_a_network_has(made: str, least: int, whole: bool) -> None:
-    file, evaluator = engine(f"""
-from torch import nn
-def layers(count):
-    found = []
-    for _ in range(count):
-        found.append(nn.Linear(1000, 1000))
-    return found
-class Deep(nn.Module):
-    def __init__(self, depth):
-        super().__init__()
-        self.blocks = nn.ModuleList([nn.Linear(1000, 1000) for _ in range(depth)])
-class Spread(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.build()
-    def build(self):
-        self.layer = nn.Linear(1000, 1000)
-class Wide(nn.Linear):
-    def __init__(self, width):
-        super().__init__(width, 1000)
-def main(width):
-    net = {made}
-    net(width)
-""")
-    call, frame = call_of(file, evaluator, "net")
-    found = weight(evaluator, evaluator.value_of(call.func, frame))
-    assert (found.least, found.whole) == (least, whole)
-
-
-@pytest.mark.parametrize(
     ("text", "mode"),
     [
         ("@functools.lru_cache(maxsize=8)\n@torch.no_grad()\ndef f(x):\n    return net(x)\n", "off"),
@@ -277,17 +159,6 @@ def test_the_grad_mode_at_a_call(text: str, mode: str) -> None:
     assert grad_mode(evaluator, call, frame).mode == mode
 
 
-def test_a_network_that_is_kept_moved_is_one_by_what_the_kept_is_asked_for() -> None:
-    file, evaluator = engine(
-        "import copy\nclass Agent:\n    def __init__(self, network, device):\n        self.fast = network.to(device)\n"
-        "        self.slow = copy.deepcopy(self.fast)\n        self.optimizer = torch.optim.Adam(self.fast.parameters())\n"
-        "    def learn(self, x):\n        see(self.slow)\n"
-    )
-    call, frame = call_of(file, evaluator, "see")
-    value = evaluator.value_of(call.args[0], frame)
-    assert (value.kind, value.assumptions) == ("module", ())
-
-
 def test_what_rests_on_each_other_is_the_same_whichever_is_asked_first() -> None:
     """What is put into a container may rest on what is in it: neither is kept as it was while the other was unfinished."""
     text = """
@@ -308,3 +179,64 @@ class Cell(nn.Module):
         return {one: (value.kind, value.graph) for one, value in found.items()}
 
     assert all(set(kinds(order).values()) == {("tensor", Graph.LIVE)} for order in permutations(range(3)))
+
+
+@pytest.mark.parametrize(
+    ("before", "mode"),
+    [
+        ("net.eval()", "eval"),
+        ("net.eval(); net.train()", "train"),
+        ("net.train(flag)", "?"),
+        ("other.eval()", "?"),
+    ],
+)
+def test_the_mode_is_what_was_set_last(before: str, mode: str) -> None:
+    file, evaluator = engine(f"def main(net: nn.Module, other, x, flag):\n    {before}\n    net(x)\n")
+    (run,) = runs(evaluator, evaluator.root(function_of(file, "main")))
+    assert module_mode(evaluator, run.named, run.where).mode == mode
+
+
+FITS = "class Wide(Net):\n    def forward(self, x, y, z):\n        return x"
+TAKES_ALL = "class Net(nn.Module):\n    def __call__(self, *x):\n        return x\n    def forward(self): ..."
+
+
+@pytest.mark.parametrize(
+    ("other", "call", "refuted"),
+    [
+        ("", "net(x)", False),
+        ("", "net()", True),
+        ("", "net(x, x, x)", True),
+        (FITS, "net(x, x, x)", False),
+        (TAKES_ALL, "net(x, x, x)", False),
+    ],
+)
+def test_a_call_raises_that_fits_no_forward_which_it_may_run(other: str, call: str, refuted: bool) -> None:
+    file, evaluator = engine(f"""
+class Net(nn.Module):
+    def forward(self, x, y=None):
+        return x
+{other}
+def main(net: Net, x):
+    return {call}
+""")
+    call, frame = call_of(file, evaluator, "net")
+    assert any(one.verdict is Verdict.REFUTED for one in raises(evaluator, call, frame)) is refuted
+
+
+@pytest.mark.parametrize(("default", "device"), [("cpu", "?"), ("cuda", "cuda")])
+def test_a_default_of_the_host_says_nothing_where_no_call_is_seen(default: str, device: str) -> None:
+    assert (
+        asked_engine.returned(f"{HEAD}def f(where='{default}'):\n    return torch.device(where)\n").device
+        == device
+    )
+
+
+def test_a_network_that_is_kept_moved_is_one_by_what_the_kept_is_asked_for() -> None:
+    file, evaluator = engine(
+        "import copy\nclass Agent:\n    def __init__(self, network, device):\n        self.fast = network.to(device)\n"
+        "        self.slow = copy.deepcopy(self.fast)\n        self.optimizer = torch.optim.Adam(self.fast.parameters())\n"
+        "    def learn(self, x):\n        see(self.slow)\n"
+    )
+    call, frame = call_of(file, evaluator, "see")
+    value = evaluator.value_of(call.args[0], frame)
+    assert (value.kind, value.assumptions) == ("module", ())

@@ -20,20 +20,11 @@ def test_findings_are_the_same_in_every_process(tmp_path: Path) -> None:
     ]
     for path in programs:
         (tmp_path / path.name).write_bytes(path.read_bytes())
+    flag = "-P" if sys.version_info >= (3, 11) else "-B"
     options = "check --isolated --no-cache --jobs 1 --confidence low --output-format json --exit-zero ."
+    command = [sys.executable, flag, "-m", "gpulint", *options.split()]
     started = [
-        subprocess.Popen(
-            [
-                sys.executable,
-                "-P" if sys.version_info >= (3, 11) else "-B",
-                "-m",
-                "gpulint",
-                *options.split(),
-            ],
-            cwd=tmp_path,
-            env=environment(PYTHONHASHSEED=seed),
-            stdout=subprocess.PIPE,
-        )
+        subprocess.Popen(command, cwd=tmp_path, env=environment(PYTHONHASHSEED=seed), stdout=subprocess.PIPE)
         for seed in SEEDS
     ]
     first, *others = [json.loads(process.communicate(timeout=100)[0]) for process in started]

@@ -29,32 +29,6 @@ for x in loader:
     opt.step()
 """
 NEEDED = {
-    "its total goes on": """
-total = 0
-for x in loader:
-    total = total + net(x.cuda()).mean()
-    total.backward(retain_graph=True)
-""",
-    "its features are made in every fourth round": """
-for i, x in enumerate(loader):
-    if i % 4 == 0:
-        features = net(x.cuda())
-    head(features).mean().backward(retain_graph=True)
-""",
-    "the next round uses what this one has made": """
-out = None
-for x in loader:
-    if out is not None:
-        out.pow(2).mean().backward()
-    out = net(x.cuda())
-    out.mean().backward(retain_graph=True)
-""",
-    "weights are computed before the loop": """
-free = nn.Parameter(torch.zeros(512, device="cuda"))
-weights = free.softmax(0)
-for x in loader:
-    (net(x.cuda()) * weights).mean().backward(retain_graph=True)
-""",
     "a network keeps its last output in an attribute that it names": """
 class Keeping(nn.Module):
     def __init__(self):

@@ -15,8 +15,6 @@ from gpulint.source.magics import HIDDEN, Hiding, cell_language
     "source",
     [
         "%matplotlib inline",
-        "  %matplotlib inline",
-        "!ls -l 'it''s",
         "!echo it's",
         "!!ls",
         "?print",
@@ -25,8 +23,6 @@ from gpulint.source.magics import HIDDEN, Hiding, cell_language
         "np.*load*?",
         "x = !ls",
         "x = %who_ls int",
-        "a, b = !ls",
-        "self.files = !ls {path}",
         "files['a=b'], x[0] = !ls",
         "é = %time f(x)",
         "a, *b = !ls",
@@ -38,7 +34,6 @@ from gpulint.source.magics import HIDDEN, Hiding, cell_language
         "if x:\n    %time y = f(x)\n    !ls\nelse:\n    ?f",
         "%timeit -n 10 -r3 f(x)",
         "%time for x in y: f(x)",
-        "%env A=1",
         ",f a b",
         ";f a b",
         "/f a",
@@ -49,7 +44,6 @@ from gpulint.source.magics import HIDDEN, Hiding, cell_language
         "!ls\r\nx = 1\r\n%pwd\r\n",
         "%load_ext autoreload\n%autoreload 2\n\nimport torch\n",
         "",
-        "\n\n",
     ],
 )
 def test_python_stands_for_it_and_it_comes_back(source: str) -> None:
@@ -63,12 +57,9 @@ def test_python_stands_for_it_and_it_comes_back(source: str) -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        "x = a % b",
         "x = (a\n% b)",
-        "x = a != b",
         "'''\n!ls\n'''",
         "x = [\n    '%d',\n]",
-        "x = 'a?'",
         "x = f'{y=!r}'",
         'x = f"""{y=!r}\n{z=!r}"""',
         "x = y = (z\n!= 3)",
@@ -113,7 +104,6 @@ def test_a_hidden_line_may_be_indented_but_not_changed() -> None:
         ("%%bash\nls", "bash"),
         ("%%writefile a.py\nx = 1", "writefile"),
         ("%%time\n%%bash\nls", "bash"),
-        ("%%javascript\n1", "javascript"),
         ("%time x\n%%bash", ""),
         ("x = 1\n%%bash", ""),
     ],

@@ -108,19 +108,3 @@ UNNAMED = frozenset(
     "__rand__ __ror__ __rxor__ frexp empty_like geqrf igamma igammac resize_ resize_as_ bmm "
     "floor_divide heaviside nextafter histogram narrow_copy".split()
 )
-
-
-@pytest.mark.parametrize(
-    "name", ["detach", "argmax", "item", "numpy", "backward", "cpu", "to", "view", "mean"]
-)
-def test_a_method_that_people_ask_about_has_a_row(name: str) -> None:
-    assert table().own("tensor", name) is not None
-
-
-def test_a_row_is_found_by_the_nearest_module() -> None:
-    found = table()
-    assert found.function("torch.nn.functional.cross_entropy") == found.own(
-        "torch.nn.functional", "cross_entropy"
-    )
-    assert found.function("torch.optim.adam.Adam") == found.own("torch.optim", "*")
-    assert found.function("nowhere.at.all") is None

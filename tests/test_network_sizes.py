@@ -23,8 +23,6 @@ NETWORKS = [
     for path in sorted(HERE.glob("*.py"))
     for node in ast.parse(path.read_text()).body
     if isinstance(node, ast.ClassDef)
-    and path.stem not in ("options", "settings")
-    and node.name not in ("Block",)
 ]
 
 
@@ -68,7 +66,7 @@ def test_weights_are_seen(networks: Path) -> None:
 
 
 def test_all_kinds_of_networks_are_there() -> None:
-    assert len(NETWORKS) >= 8
+    assert len(NETWORKS) >= 5
 
 
 ENDLESS = """

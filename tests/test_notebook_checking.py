@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from support import book, environment, findings, gpulint
+from support import book, findings, gpulint
 from support import code_cell as code
 
 SETUP = "import torch\nfrom torch import nn\n\nmodel = torch.hub.load('pytorch/vision', 'resnet50').cuda()\ncriterion = nn.CrossEntropyLoss()\noptimizer = torch.optim.SGD(model.parameters(), lr=0.1)"
@@ -45,38 +42,25 @@ def test_cells_are_one_module_and_places_count_in_the_cell(tmp_path: Path) -> No
     assert [edit["cell"] for edit in item["fix"]["edits"]] == [4]
 
 
-def test_the_text_shows_the_cells_line(tmp_path: Path) -> None:
-    save(tmp_path / "t.ipynb", SETUP, LOOP)
-    shown = gpulint("t.ipynb", cwd=tmp_path).stdout.decode().splitlines()
-    assert shown[0].startswith("t.ipynb:cell 3:7:5: ")
-    assert "7 |     total += loss" in shown
-    assert any(line.strip() == "+ total += loss.item()" for line in shown)
-    concise = gpulint("--output-format", "concise", "t.ipynb", cwd=tmp_path).stdout.decode()
-    assert concise.startswith("t.ipynb:cell 3:7:5: GPU101 ")
-
-
 def test_formats_that_point_into_the_file_have_its_rows_and_name_the_cell(tmp_path: Path) -> None:
     text = save(tmp_path / "t.ipynb", SETUP, LOOP)
     row = 1 + next(number for number, line in enumerate(text.split("\n")) if "total += loss" in line)
-    github = gpulint("--output-format", "github", "t.ipynb", cwd=tmp_path).stdout.decode()
-    assert f"file=t.ipynb,line={row},endLine={row}::GPU101 cell 3, line 7: " in github
-    (issue,) = json.loads(gpulint("--output-format", "gitlab", "t.ipynb", cwd=tmp_path).stdout)
+
+    def report(form: str) -> str:
+        return gpulint("--output-format", form, "t.ipynb", cwd=tmp_path).stdout.decode()
+
+    assert f"file=t.ipynb,line={row},endLine={row}::GPU101 cell 3, line 7: " in report("github")
+    (issue,) = json.loads(report("gitlab"))
     assert issue["location"]["positions"]["begin"]["line"] == row
     assert "cell 3, line 7" in issue["description"]
-    (result,) = json.loads(gpulint("--output-format", "sarif", "t.ipynb", cwd=tmp_path).stdout)["runs"][0][
-        "results"
-    ]
+    (result,) = json.loads(report("sarif"))["runs"][0]["results"]
     assert result["locations"][0]["physicalLocation"]["region"] == {"startLine": row, "endLine": row}
     assert result["message"]["text"].startswith("cell 3, line 7: ")
     assert "fixes" not in result
-    case = ElementTree.fromstring(gpulint("--output-format", "junit", "t.ipynb", cwd=tmp_path).stdout).find(
-        ".//testcase"
-    )
+    case = ElementTree.fromstring(report("junit")).find(".//testcase")
     assert case is not None
-    assert case.get("line") == str(row)
-    assert "cell 3:7:5" in str(case.get("name"))
-    (line,) = gpulint("--output-format", "json-lines", "t.ipynb", cwd=tmp_path).stdout.splitlines()
-    assert json.loads(line)["cell"] == 3
+    assert (case.get("line"), "cell 3:7:5" in str(case.get("name"))) == (str(row), True)
+    assert json.loads(report("json-lines"))["cell"] == 3
 
 
 FORMS = {
@@ -179,14 +163,9 @@ def test_a_broken_cell_that_may_decide_is_a_doubt_of_the_others(tmp_path: Path) 
         "x = [i async for i in f()]",
         "    x = 1\n    y = 2",
         "pip install torch",
-        "cd ..",
-        "ls /content",
         "x = 1\ncd ../data\ny = 2",
         "%load_ext tools.boards\nboards --logdir 'runs'",
-        "print?",
-        "# only a comment",
         "",
-        "%%sql\nselect 1",
         "from __future__ import annotations",
     ],
 )
@@ -244,6 +223,7 @@ def test_standard_input(tmp_path: Path) -> None:
     done = gpulint("--stdin-filename", "n.ipynb", "-", cwd=tmp_path, stdin=text.encode())
     assert done.stdout.startswith(b"n.ipynb:cell 3:7:5: ")
     assert b"7 |     total += loss" in done.stdout
+    assert b"+ total += loss.item()" in done.stdout
     fixed = gpulint("--fix", "--stdin-filename", "n.ipynb", "-", cwd=tmp_path, stdin=text.encode())
     assert fixed.stdout.decode() == text.replace("total += loss", "total += loss.item()")
 
@@ -274,21 +254,6 @@ def test_huge_outputs_take_no_time(tmp_path: Path) -> None:
     started = time.perf_counter()
     assert gpulint("--fix", "--no-cache", "t.ipynb", cwd=tmp_path).returncode == 0
     assert time.perf_counter() - started < 20
-
-
-def test_linting_notebooks_needs_neither_torch_nor_ipython(tmp_path: Path) -> None:
-    save(tmp_path / "t.ipynb", SETUP, LOOP)
-    program = (
-        "import sys; from gpulint.cli import main\n"
-        "try: main()\n"
-        "except SystemExit: pass\n"
-        "assert not {'torch', 'IPython', 'nbformat'} & set(sys.modules)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program, "t.ipynb"], cwd=tmp_path, env=environment(), capture_output=True
-    )
-    assert done.returncode == 0, done.stderr
-    assert os.path.exists(tmp_path / "t.ipynb")
 
 
 def test_lines_at_the_end_of_a_cell_stay_in_it(tmp_path: Path) -> None:

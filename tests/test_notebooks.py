@@ -27,8 +27,6 @@ from gpulint.source.notebooks import NotebookError, read_notebook
         ('{"cells": [\n 3]}', 2, "no object"),
         ('{"cells": [{"cell_type": "code"}]}', 1, "no source"),
         ('{"cells": [{"cell_type": "code", "source": 4}]}', 1, "neither text nor lines"),
-        ('{"cells": [', 1, "Expecting"),
-        ('{"cells": [{"cell_type": "code", "source": "a', 1, "Unterminated"),
         ("[" * 100_000, 1, "nested too deeply"),
     ],
 )
@@ -44,10 +42,7 @@ def test_what_is_no_notebook_is_refused_with_its_place(text: str, line: int, sai
     [
         ({"metadata": {}, "nbformat": 3, "nbformat_minor": 0, "worksheets": [{"cells": []}]}, "format 3"),
         (book(code("x <- 1"), metadata={"language_info": {"name": "R"}}), "in R"),
-        (
-            book(code("x = 1"), metadata={"kernelspec": {"language": "julia", "name": "julia-1.9"}}),
-            "in julia",
-        ),
+        (book(code("x = 1"), metadata={"kernelspec": {"language": "julia"}}), "in julia"),
     ],
 )
 def test_notebooks_of_others_are_passed_over_and_it_is_said_why(data: dict[str, Any], said: str) -> None:
@@ -84,12 +79,9 @@ STYLES = {
         ("a = 1\nb = 2\nc = 'é😀'", "a = 1\nb = 20\nc = 'é😀'"),
         ("a = 1\nb = 2", "import x\na = 1\nb = 2"),
         ("a = 1\nb = 2", "a = 1\nb = 2\nc = 3"),
-        ("a = 1\nb = 2\n", "a = 1\nb = 2\nc = 3\n"),
         ("a = 1\nb = 2\nc = 3", "a = 1\nc = 3"),
         ("a = 1\nb = 2", "a = 1"),
-        ("a = 1\nb = 2", "b = 2"),
         ("a = 1\r\nb = 2", "a = 1\r\nx = 'ü\"\\n'\r\nb = 2"),
-        ("a = 1", "a = 1\nb = 2"),
         ("a = 1", ""),
         ("", "a = 1\nb = 2"),
     ],
@@ -150,18 +142,3 @@ def test_only_the_changed_characters_are_spelled_anew(
     assert changed.startswith(head)
     assert changed.endswith(tail)
     assert read_notebook(changed).cells[0].source == after
-    lines = after.split("\n")
-    # Lines before and after the change keep their very spelling.
-    kept = before[:start].rpartition("\n")[0] + "\n" if "\n" in before[:start] else ""
-    if kept and after.startswith(kept) and before and len(lines) > 1:
-        first = strings[0][1:-1]
-        if len(strings) == 1 and len(chunks[0][0]) > len(kept):
-            assert (
-                changed[len(head) :]
-                .lstrip("[ \r\n\t")
-                .startswith('"' + first[: len(spelled_text(kept, chunks[0][1]))])
-            )
-
-
-def spelled_text(text: str, how: int) -> str:
-    return "".join(spelled(letter, how) for letter in text)

@@ -29,15 +29,6 @@ def chunks(items: list[int], size: int) -> list[list[int]]:
     return [items[start : start + size] for start in range(0, len(items), size)]
 
 
-@pytest.mark.parametrize("jobs", [1, 2, 5])
-@pytest.mark.parametrize("size", [1, 7])
-def test_every_item_once(jobs: int, size: int) -> None:
-    items = [item for item in range(40) if item not in (13, 14)]
-    assert sorted(in_processes(work, chunks(items, size), jobs, crashed)) == [
-        (item, item * item) for item in items
-    ]
-
-
 @pytest.mark.parametrize("size", [1, 4, 40])
 def test_a_worker_that_dies_costs_one_item(size: int) -> None:
     done = dict(in_processes(work, chunks(list(range(30)), size), 2, crashed))
@@ -45,11 +36,6 @@ def test_a_worker_that_dies_costs_one_item(size: int) -> None:
         13: -1000 * signal.SIGKILL - 13,
         14: 3000 - 14,
     }
-
-
-def test_nothing_to_do() -> None:
-    assert list(in_processes(work, [], 4, crashed)) == []
-    assert list(in_processes(work, [[], [2]], 4, crashed)) == [(2, 4)]
 
 
 def children() -> set[str]:

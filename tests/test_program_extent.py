@@ -97,11 +97,6 @@ def test_too_many_files_are_several_programs_and_what_is_mostly_something_else_i
     assert top_at(str(tmp_path)) == UNKNOWN_TOP
 
 
-def test_a_marked_project_needs_no_top(tmp_path: Path) -> None:
-    (tmp_path / "pyproject.toml").touch()
-    assert top_at(str(tmp_path)) == UNKNOWN_TOP
-
-
 def test_what_is_checked_together_does_not_bound_a_project_that_is_marked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -54,13 +54,6 @@ def test_paths_that_contributing_names_exist() -> None:
     assert [path for path in named if not (ROOT / path).exists()] == []
 
 
-def test_the_licence_is_the_one_that_the_package_names() -> None:
-    project = toml.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert project["license"] == "MIT"
-    (name,) = project["license-files"]
-    assert (ROOT / name).read_text(encoding="utf-8").startswith("MIT License\n")
-
-
 def test_the_changelog_begins_with_this_version() -> None:
     from gpulint import __version__
 
@@ -125,10 +118,6 @@ def test_actions_of_others_are_pinned_by_commit() -> None:
         pins.setdefault(pinned["name"], set()).add((pinned["commit"], version[1]))
     assert {"actions/checkout", "actions/setup-python", "actions/cache"} <= pins.keys()
     assert [name for name, known in pins.items() if len(known) > 1] == []
-
-
-def test_ci_runs_the_action_of_this_repository() -> None:
-    assert "uses: ./\n" in (ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8")
 
 
 def test_nothing_is_named_that_is_not_released() -> None:

@@ -19,30 +19,15 @@ from gpulint.source.program import Top
     ("name", "text", "expected"),
     [
         ("pyproject.toml", '[project]\ndependencies = ["numpy", "torch>=2.2"]\n', (2, 2)),
-        ("pyproject.toml", '[project]\ndependencies = ["torch"]\n', None),
         ("pyproject.toml", '[project]\ndependencies = ["torchvision>=0.9", "torch-geometric>=2.0"]\n', None),
         ("pyproject.toml", '[tool.poetry.dependencies]\ntorch = "^1.13"\n', (1, 13)),
-        (
-            "pyproject.toml",
-            '[tool.poetry.dependencies]\ntorch = {version = ">=2.5", optional = true}\n',
-            (2, 5),
-        ),
-        ("setup.py", "setup(install_requires=['torch >= 1.8.0, < 3'])\n", (1, 8)),
+        ("pyproject.toml", '[tool.poetry.dependencies]\ntorch = {version = ">=2.5"}\n', (2, 5)),
         ("setup.py", "setup(install_requires=['torch<3'])\n", None),
         ("setup.cfg", "[options]\ninstall_requires =\n    torch ~= 2.0\n    numpy\n", (2, 0)),
         ("requirements.txt", "numpy>=1\ntorch==2.0.0\n", (2, 0)),
-        ("requirements.txt", "torch!=2.1,>=2.0\n", (2, 0)),
-        (
-            "environment.yml",
-            "dependencies:\n- pytorch=1.8.1=py3.8_cuda10.2\n- pytorch-lightning=1.3\n",
-            (1, 8),
-        ),
+        ("environment.yml", "- pytorch=1.8.1=py3.8_cuda10.2\n- pytorch-lightning=1.3\n", (1, 8)),
         ("env.yaml", "dependencies:\n  - pytorch::pytorch>=2.1\n  - pip:\n    - torchvision==0.9\n", (2, 1)),
-        (
-            "requirements.txt",
-            "tqdm\nhttp://example.org/whl/torch-0.3.0.post4-cp35-cp35m-linux_x86_64.whl\n",
-            (0, 3),
-        ),
+        ("requirements.txt", "http://a.org/whl/torch-0.3.0.post4-cp35-cp35m-linux_x86_64.whl\n", (0, 3)),
     ],
 )
 def test_the_oldest_torch_that_a_project_requires(
@@ -72,20 +57,17 @@ POETRY = '[tool.poetry.dependencies]\ntorch = "{}"\n'
 @pytest.mark.parametrize(
     ("form", "requirement", "expected"),
     [
-        (BARE, "torch==2.0.1", (2, 0)),
         (BARE, "torch==2.0.*", (2, 0)),
         (BARE, "torch~=1.11.0", (1, 11)),
         (BARE, "torch~=1.11", (1, 99)),
         (BARE, "torch>=1.8,<2.4", (2, 3)),
         (BARE, "torch<2.4.1", (2, 4)),
         (BARE, "torch<2", (1, 99)),
-        (BARE, "torch<=2.3", (2, 3)),
         (BARE, "torch>=2.2", None),
         (BARE, "torch!=2.2", None),
         (BARE, "torch", None),
         (POETRY, "1.13.1", (1, 13)),  # a bare version is that version
         (POETRY, "^1.13", (1, 99)),
-        (POETRY, "*", None),
     ],
 )
 def test_the_newest_torch_that_a_project_runs_with(
@@ -107,7 +89,6 @@ def _newest(folder: Path, text: str) -> tuple[int, int] | None:
     ("text", "expected"),
     [
         ("from torch._six import inf\n", (1, 99)),
-        ("import torch._six\n", (1, 99)),
         ("from torch import _six\n", (1, 99)),
         ("from torch.autograd.gradcheck import zero_gradients\n", (1, 8)),
         ("try:\n    from torch._six import inf\nexcept ImportError:\n    from torch import inf\n", None),
@@ -128,13 +109,11 @@ def test_what_is_imported_bounds_the_torch_as_a_requirement_does(
     ("text", "expected"),
     [
         ("Install pytorch (Version 0.2) and torchvision\n", (0, 2)),
-        ("- PyTorch 0.3.0.post4\n- numpy\n", (0, 3)),
         ("* __Pytorch 0.3.0__\n", (0, 3)),
         ("`torch==0.3.1`, tested with Pytorch v0.3\n", (0, 3)),
         ("PyTorch 0.3.1, and on the branch `new` PyTorch 1.0\n", (1, 0)),
         ("PyTorch >= 0.3\n", None),
         ("Needs PyTorch 0.3+ and torchvision 0.2\n", None),
-        ("See pytorch.org\n", None),
     ],
 )
 def test_what_a_readme_says_of_torch(tmp_path: Path, text: str, expected: tuple[int, int] | None) -> None:

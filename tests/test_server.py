@@ -6,7 +6,6 @@ import asyncio
 import json
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -15,28 +14,17 @@ import pytest
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 from server_support import INITIALIZE, SERVER, able, at, editing, message, talk, utf8, utf16
-from support import CLEAN, HELD, HELD_ROW, environment, gpulint
+from support import CLEAN, HELD, HELD_ROW, environment, gpulint, misbehaving
 
 from gpulint import __version__
 
 KEEPER = "def keep(store, value):\n    store.append(value)\n"
-USES_KEEPER = """\
-import torch
-from torch import nn
-
-from keeper import keep
-
-
-def train(model: nn.Module, loader, criterion, optimizer):
-    losses = []
-    for x, y in loader:
-        optimizer.zero_grad()
-        loss = criterion(model(x), y)
-        loss.backward()
-        optimizer.step()
-        keep(losses, loss)
-    return losses
-"""
+USES_KEEPER = (
+    HELD.replace("import nn\n", "import nn\nfrom keeper import keep\n")
+    .replace("total = 0.0", "losses = []")
+    .replace("total += loss", "keep(losses, loss)")
+    .replace("return total", "return losses")
+)
 
 
 def codes(items: list[types.Diagnostic]) -> list[tuple[str, int]]:
@@ -69,11 +57,8 @@ async def test_open_change_close(tmp_path: Path) -> None:
     async with editing(tmp_path) as editor:
         uri = editor.open("train.py", HELD)
         (found,) = await editor.diagnostics(uri)
-        assert (found.code, found.source, found.severity) == (
-            "GPU101",
-            "gpulint",
-            types.DiagnosticSeverity.Information,
-        )
+        kind = ("GPU101", "gpulint", types.DiagnosticSeverity.Information)
+        assert (found.code, found.source, found.severity) == kind
         assert found.range == at(HELD_ROW - 1, 8, (HELD_ROW - 1, 21))
         assert found.code_description is not None
         assert found.code_description.href.endswith("GPU101")
@@ -162,12 +147,8 @@ async def test_which_documents_are_checked(tmp_path: Path) -> None:
         expected = {
             editor.open("train.py", HELD): True,
             editor.open("script", HELD): True,  # the editor says that it is Python
-            editor.open("untitled:Untitled-1", HELD): True,
             editor.open("generated/train.py", HELD): False,
             editor.open("notes.md", HELD, "markdown"): False,
-            editor.open("stub.pyi", HELD): False,
-            editor.open("untitled:Untitled-2", HELD, "markdown"): False,
-            editor.open("git:/train.py?HEAD", HELD): False,
             editor.open("vscode-notebook-cell:/book.ipynb#X1", HELD): False,
         }
         found = {uri: bool(await editor.pull(uri)) for uri in expected}
@@ -210,16 +191,16 @@ async def test_unsaved_text_stands_for_the_file_that_others_import(tmp_path: Pat
             return codes(await editor.pull(uri) if pull else await editor.diagnostics(uri, after))
 
         user = editor.open("train.py", USES_KEEPER)
-        assert await found(user, 0) == [("GPU104", 14)]
+        assert await found(user, 0) == [("GPU104", HELD_ROW + 1)]
         keeper = editor.open("keeper.py", KEEPER)
         assert await found(keeper, 0) == []
-        assert await found(user, 0) == [("GPU104", 14)]
+        assert await found(user, 0) == [("GPU104", HELD_ROW + 1)]
         sent = len(editor.published)
         editor.rewrite(keeper, harmless)
         assert await found(user, sent) == []
         sent = len(editor.published)
         editor.close_document(keeper)  # what is on disk counts again
-        assert await found(user, sent) == [("GPU104", 14)]
+        assert await found(user, sent) == [("GPU104", HELD_ROW + 1)]
         sent = len(editor.published)
         (tmp_path / "keeper.py").write_text(harmless)
         editor.files_changed("keeper.py")
@@ -312,19 +293,17 @@ async def test_hover_tells_what_was_considered_in_a_line(tmp_path: Path) -> None
         uri = editor.open("train.py", EVALUATING)
         told = await editor.hover_at(uri, row, column)
         assert told.startswith("**GPU201** `model` runs with grad enabled")
-        answers = told.index(
-            "- *grad* yes: grad is on where `evaluate` begins\n- *backward* yes: no backward"
-        )
-        assert told.index("*fix:*") < answers < told.index("## What it does")
+        assert told.index("*fix:*") < told.index("- *grad* yes: ") < told.index("## What it does")
         beside = await editor.hover_at(uri, row, 2)
-        assert beside.startswith("**GPU201** eval-with-grad: `model` told\n\n`model` runs with grad enabled")
+        assert beside.startswith("**GPU201** eval-with-grad: `model` told")
         assert "- *grad* yes" in beside
         assert "## What it does" not in beside
 
         editor.rewrite(uri, guarded)
         told = await editor.hover_at(uri, row + 1, column)
-        silent = "**GPU201** eval-with-grad: `model` not told\n\n- *grad* no: grad is off (line 7)"
-        assert told.startswith(silent)
+        assert told.startswith(
+            "**GPU201** eval-with-grad: `model` not told\n\n- *grad* no: grad is off (line 7)"
+        )
         assert await editor.hover_at(uri, row, 2) == "", "nothing is considered there"
 
         editor.rewrite(uri, guarded.replace("def evaluate", "def evaluate("))
@@ -360,9 +339,7 @@ async def test_configuration_is_read_anew(tmp_path: Path) -> None:
         editor.rewrite(outer, HELD)
         assert await editor.diagnostics(outer) == []
         await editor.until(lambda: bool(editor.shown))
-        assert editor.shown == [
-            'gpulint: gpulint.toml: ignore: unknown rule "GPU999"; gpulint rules lists them'
-        ]
+        assert 'gpulint.toml: ignore: unknown rule "GPU999"' in editor.shown[0]
         settings.unlink()
         editor.rewrite(outer, HELD)
         assert await editor.diagnostics(outer)
@@ -389,25 +366,17 @@ async def test_settings_of_the_editor(tmp_path: Path) -> None:
 
 async def test_a_failing_rule_is_logged_and_the_server_goes_on(tmp_path: Path) -> None:
     """The rule also prints, which must not get into the stream of messages."""
-    (tmp_path / "mine.py").write_text(
-        "from gpulint import Rule, Severity\n\n\nclass Failing(Rule):\n"
-        '    """Fails."""\n\n'
-        '    code = "MINE1"\n    name = "failing"\n    severity = Severity.ERROR\n'
-        '    triggers = ((b"EXPLODE",),)\n\n'
-        "    def claims(self, asked, options):\n"
-        '        print("Content-Length: 5\\r\\n\\r\\nxxxxx", flush=True)\n'
-        '        raise ZeroDivisionError("on purpose")\n'
-    )
-    (tmp_path / "gpulint.toml").write_text('rules = ["mine.py"]\n')
+    printed = 'print("Content-Length: 5\\r\\n\\r\\nxxxxx", flush=True)'
+    misbehaving(tmp_path, f'{printed}; raise ZeroDivisionError("on purpose")')
 
     async with editing(tmp_path) as editor:
-        uri = editor.open("train.py", HELD + "\n\nEXPLODE = 1\n")
+        uri = editor.open("train.py", HELD + "\n\nmisbehave = 1\n")
         assert await editor.diagnostics(uri) == []
         await editor.until(lambda: bool(editor.logged) and bool(editor.shown))
         assert "ZeroDivisionError: on purpose" in editor.logged[0]
-        assert "mine.py" in editor.logged[0]
+        assert "own.py" in editor.logged[0]
         assert "its log says how" in editor.shown[0]
-        editor.rewrite(uri, CLEAN + "EXPLODE = 2\n")
+        editor.rewrite(uri, CLEAN + "misbehave = 2\n")
         assert await editor.diagnostics(uri) == []
         assert len(editor.shown) == 1
         (tmp_path / "gpulint.toml").unlink()
@@ -464,7 +433,10 @@ def test_wrong_requests_are_answered(tmp_path: Path) -> None:
     assert not any("showMessage" in answer.get("method", "") for answer in answers(done.stdout))
 
 
-@pytest.mark.parametrize("given", [b"", INITIALIZE, INITIALIZE + b"Content-Length: 99\r\n\r\n{"])
+@pytest.mark.parametrize(
+    "given",
+    [b"", INITIALIZE, INITIALIZE + b"Content-Length: 99\r\n\r\n{", INITIALIZE + message({"method": "exit"})],
+)
 def test_the_server_ends_with_its_client(tmp_path: Path, given: bytes) -> None:
     done = talk(given, tmp_path)
     assert done.returncode == 1
@@ -473,20 +445,12 @@ def test_the_server_ends_with_its_client(tmp_path: Path, given: bytes) -> None:
 
 def test_the_server_ends_in_the_middle_of_a_check(tmp_path: Path) -> None:
     """The client dies with a request under way in a rule that takes an hour."""
-    (tmp_path / "mine.py").write_text(
-        "import time\nfrom gpulint import Rule, Severity\n\n\nclass Slow(Rule):\n"
-        '    """Sleeps."""\n\n'
-        '    code = "MINE1"\n    name = "slow"\n    severity = Severity.ERROR\n'
-        '    triggers = ((b"import",),)\n\n'
-        "    def claims(self, asked, options):\n"
-        "        open('started', 'w').close()\n        time.sleep(3600)\n        return iter(())\n"
-    )
-    (tmp_path / "gpulint.toml").write_text('rules = ["mine.py"]\n')
+    misbehaving(tmp_path, "open('started', 'w').close(); time.sleep(3600)")
     item = {
         "uri": (tmp_path / "train.py").as_uri(),
         "languageId": "python",
         "version": 1,
-        "text": HELD,
+        "text": "misbehave = 1\n",
     }
     with subprocess.Popen(
         SERVER, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment()
@@ -516,28 +480,8 @@ def test_an_interrupt_ends_the_server(tmp_path: Path) -> None:
         assert server.wait(20) == -signal.SIGINT
 
 
-def test_exit_without_shutdown(tmp_path: Path) -> None:
-    assert talk(INITIALIZE + message({"method": "exit"}), tmp_path).returncode == 1
-
-
 def test_without_pygls_one_sentence_says_what_to_install(tmp_path: Path) -> None:
     (tmp_path / "pygls.py").write_text("raise ModuleNotFoundError('none', name='pygls')\n")
     done = gpulint("server", cwd=tmp_path, env=environment(PYTHONPATH=str(tmp_path)))
     assert done.returncode == 2
-    assert done.stderr.decode() == (
-        "gpulint: the language server needs pygls 2, which is not installed: pip install 'gpulint[server]'\n"
-    )
-
-
-def test_linting_imports_nothing_of_the_server(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(HELD)
-    program = (
-        "import sys\nfrom gpulint.cli import main\n"
-        "try:\n    main(['--no-cache', '--fix', 'train.py'])\nexcept SystemExit:\n    pass\n"
-        "print([name for name in sys.modules if name.startswith(('pygls', 'lsprotocol', 'gpulint.server'))])\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, env=environment(), check=True
-    )
-    assert done.stdout.decode().endswith("[]\n")
-    assert "detach" in (tmp_path / "train.py").read_text()
+    assert done.stderr.endswith(b"which is not installed: pip install 'gpulint[server]'\n")

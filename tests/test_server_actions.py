@@ -19,21 +19,6 @@ from gpulint.source.edits import apply_edits
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 # Actions that are not one finding's fix.
 GENERAL = re.compile("suppress with|all of this rule")
-TWO = """\
-import torch
-from torch import nn
-
-
-def evaluate(model: nn.Module, loader, criterion):
-    model.eval()
-    total = 0.0
-    kept = []
-    for x, y in loader:
-        logits = model(x)
-        total += criterion(logits, y)
-        kept.append(logits)
-    return total, kept
-"""
 
 
 def copied(folder: Path) -> list[Path]:
@@ -143,10 +128,11 @@ async def test_a_client_without_versions_gets_plain_changes(tmp_path: Path) -> N
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 async def test_suppressing(tmp_path: Path, newline: str) -> None:
     """The comment silences exactly its finding, also beside an existing comment and inside a call of several lines."""
+    two = HELD.replace("total += loss\n", "total += loss\n        torch.cuda.empty_cache()\n")
     broken = HELD.replace("total += loss", "total += (\n            loss\n        )  # note 😀")
     texts = [
         text.replace("\n", newline)
-        for text in (TWO, HELD.replace("+= loss\n", "+= loss  # gpulint: ignore[GPU501]\n"), broken)
+        for text in (two, HELD.replace("+= loss\n", "+= loss  # gpulint: ignore[GPU501]\n"), broken)
     ]
 
     async with editing(tmp_path, able(pull=True)) as editor:

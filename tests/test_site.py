@@ -154,14 +154,8 @@ def test_the_report_of_a_real_run(site: Path) -> None:
 def test_rules_by_symptom(site: Path) -> None:
     """The page by symptom names every rule that is about memory running out."""
     named = (site / "out-of-memory.html").read_text(encoding="utf-8")
-    without = {
-        "GPU107",
-        "GPU204",
-        "GPU406",
-        "GPU503",
-        "GPU504",
-        "GPU603",
-    }  # time, spelling, and what another names
+    # Time, spelling, and what another names.
+    without = {"GPU107", "GPU204", "GPU406", "GPU503", "GPU504", "GPU603"}
     missing = {rule.code for rule in all_rules() if f"rules/{rule.code}.html" not in named}
     assert missing <= without
 

@@ -71,10 +71,7 @@ SCRIPT_GUARD = '\n\nif __name__ == "__main__":\n    train(object(), [])\n'
         ("net_test.py", "\n\ndef test(net, loader):\n    return train(net, loader)\n"),
         ("net_test.py", "\n\nclass TestOptions:\n    def parse(self):\n        return None\n"),
         ("net_test.py", "\n\nclass TestData:\n    def __init__(self):\n        self.test_set = None\n"),
-        (
-            "net_test.py",
-            "\nfrom torch import nn\n\nclass NetTest(nn.Module):\n    def test_it(self):\n        pass\n",
-        ),
+        ("net_test.py", "\nfrom torch import nn\n\nclass NetTest(nn.Module):\n    def test_it(self): ...\n"),
     ],
 )
 def test_a_script_may_be_named_like_a_test(tmp_path: Path, name: str, more: str) -> None:

@@ -28,23 +28,10 @@ class Watching:
     """A running `--watch` and what it has written so far."""
 
     def __init__(self, folder: Path, *arguments: str, program: str = WITHOUT_NOTICES) -> None:
-        command = [
-            sys.executable,
-            "-c",
-            program,
-            "check",
-            "--watch",
-            "--output-format",
-            "concise",
-            *arguments,
-        ]
+        command = [sys.executable, "-c", program, *"check --watch --output-format concise".split()]
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
         self.process = subprocess.Popen(
-            command,
-            cwd=folder,
-            env=environment(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            bufsize=0,
+            [*command, *arguments], cwd=folder, env=environment(), bufsize=0, **streams
         )
         self._text = ""
         self._seen = 0
@@ -140,38 +127,35 @@ def test_what_it_writes_itself_is_no_change(tmp_path: Path) -> None:
         assert watching.stop() == 130
 
 
-def test_files_that_findings_rest_on_are_followed(tmp_path: Path) -> None:
-    (tmp_path / "helper.py").write_text("def total_of(losses):\n    return float(losses)\n")
+RETURNS = "def total_of(loss):\n    return {}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("helper.py", RETURNS.format("float(loss)"), RETURNS.format("loss * 2")),
+        ("sub/base.toml", 'ignore = ["GPU101"]\n', ""),
+    ],
+)
+def test_what_findings_rest_on_is_followed(tmp_path: Path, name: str, before: str, after: str) -> None:
     source = HELD.replace("import torch\n", "import torch\nfrom helper import total_of\n", 1)
     (tmp_path / "train.py").write_text(source.replace("total += loss", "total += total_of(loss)"))
-    with Watching(tmp_path, "train.py") as watching:
-        assert "No findings" in watching.next()
-        (tmp_path / "helper.py").write_text("def total_of(losses):\n    return losses * 2\n")
-        assert "helper.py changed" in watching.next()
-        assert watching.stop() == 130
-
-
-def test_extended_configurations_and_own_rules_are_followed(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(HELD)
+    (tmp_path / "helper.py").write_text(RETURNS.format("loss * 2"))
+    (tmp_path / "gpulint.toml").write_text('extend = "sub/base.toml"\n')
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "base.toml").write_text("")
-    (tmp_path / "gpulint.toml").write_text('extend = "sub/base.toml"\n')
+    (tmp_path / name).write_text(before)
     with Watching(tmp_path, "train.py") as watching:
-        assert "GPU101" in watching.next()
-        (tmp_path / "sub" / "base.toml").write_text('ignore = ["GPU101"]\n')
         assert "No findings" in watching.next()
+        (tmp_path / name).write_text(after)
+        assert "GPU101" in watching.next()
 
 
 def test_the_screen_is_cleared_on_a_terminal_only(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(CLEAN)
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-c", WITHOUT_NOTICES, "check", "--watch"],
-        cwd=tmp_path,
-        env=environment(),
-        stdout=theirs,
-        stderr=theirs,
-    )
+    command = [sys.executable, "-c", WITHOUT_NOTICES, "check", "--watch"]
+    process = subprocess.Popen(command, cwd=tmp_path, env=environment(), stdout=theirs, stderr=theirs)
     try:
         shown = _until(ours, b"Ctrl-C stops")
         assert shown.startswith(b"\x1b[2J")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 import zipfile
@@ -67,15 +66,3 @@ def test_it_runs_in_an_empty_environment(wheel: Path, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (1, "")
     assert "[GPU101]" in done.stdout
     assert run(gpulint, "--fix", "train.py", cwd=tmp_path).returncode == 0
-
-
-@pytest.mark.parametrize("tool", [("uvx", "--from"), ("pipx", "run", "--spec")], ids=lambda tool: tool[0])
-def test_it_runs_without_being_installed(wheel: Path, tmp_path: Path, tool: tuple[str, ...]) -> None:
-    if shutil.which(tool[0]) is None:
-        pytest.skip(f"needs {tool[0]}")
-    (tmp_path / "train.py").write_text(HELD)
-    done = run(
-        *tool, wheel, "gpulint", "train.py", "--output-format", "concise", "--fail-on", "info", cwd=tmp_path
-    )
-    assert done.returncode == 1, done.stderr
-    assert "GPU101" in done.stdout

@@ -61,20 +61,12 @@ def test_steps_in_a_function_that_the_epochs_call() -> None:
     assert found[0].startswith("p.data.add_")  # after both branches, whichever steps
 
 
-def test_parameters_that_are_updated_by_hand() -> None:
-    found = changed(
-        """
-        for epoch in range(3):
-            for x in loader:
-                model.zero_grad()
-                model(x).sum().backward()
-                for p in model.parameters():
-                    p.data.add_(p.grad, alpha=-lr)
-                if dry_run:
-                    break
-        """
-    )
-    assert "p.data.add_(p.grad, alpha=-lr) > memory_run.step()" in found
+def test_parameters_that_are_updated_by_hand_before_more() -> None:
+    step = "model.zero_grad()\n    model(x).sum().backward()\n"
+    update = "    for p in model.parameters():\n        p.data.add_(p.grad, alpha=-lr)\n"
+    more = "    if dry_run:\n        break\n"
+    loop = f"for epoch in range(3):\n  for x in loader:\n    {step}{update}{more}"
+    assert "p.data.add_(p.grad, alpha=-lr) > memory_run.step()" in changed(loop)
 
 
 @pytest.mark.parametrize(

@@ -114,14 +114,15 @@ def test_an_entry_that_is_no_file(clone: Path, written: Path, outside: Path, kin
 
 def test_only_the_caches_own_files_are_swept_or_taken_away(clone: Path, written: Path, outside: Path) -> None:
     own = f"{'0' * 24}-{'1' * 24}.json"
+    died = f"{own}.{'2' * 12}"
     names = ("notes.txt", "0.json", f"{own}.txt")
-    for name in (*names, own):
+    for name in (*names, own, died):
         (written.parent / name).write_text("{}")
         os.utime(written.parent / name, (0, 0))
     (written.parent / f"{'2' * 24}-{'3' * 24}.json").symlink_to(outside / "entry.json")
     written.unlink()
     run(clone, "--cache-dir", written.parent)
-    assert not (written.parent / own).exists()
+    assert not {own, died} & {*os.listdir(written.parent)}
     gpulint("clean", "--cache-dir", written.parent, cwd=clone)
     assert sorted(os.listdir(written.parent)) == sorted(names)
 
@@ -135,3 +136,5 @@ def test_the_users_folder_is_made_for_the_user_alone(clone: Path, tmp_path: Path
     finally:
         os.umask(old)
     assert (tmp_path / "users/gpulint").stat().st_mode & 0o777 == 0o700
+    (entry,) = (tmp_path / "users/gpulint").iterdir()
+    assert entry.stat().st_mode & 0o777 == 0o600

@@ -89,10 +89,13 @@ def test_links_within_the_project_are_followed(clone: Path) -> None:
     (clone / "src").mkdir()
     (clone / "scripts").mkdir()
     (clone / "src/train.py").write_text(HELD)
-    (clone / "scripts/train.py").symlink_to("../src/train.py")
+    (clone / "between").symlink_to("src/train.py")
+    (clone / "scripts/train.py").symlink_to("../between")
     (clone / "scripts/pyproject.toml").write_text("")  # a package of the repository is no repository
     assert b"Fixed 1 finding" in gpulint("--fix", "scripts", cwd=clone).stdout
     assert (clone / "scripts/train.py").is_symlink()
+    assert (clone / "between").is_symlink()
+    assert os.listdir(clone / "src") == ["train.py"]
     assert b"total += loss\n" not in (clone / "src/train.py").read_bytes()
 
 

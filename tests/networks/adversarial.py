@@ -1,3 +1,5 @@
+import copy
+
 from options import parse
 from settings import *
 from torch import nn
@@ -47,3 +49,25 @@ class Either(nn.Module):
         self.rnn = self.KINDS[kind](64, 128, 2, bidirectional=bidirectional)
         self.drop = nn.Dropout(dropout) if dropout > 0.0 else nn.Identity()
         self.out = getattr(nn, "Linear")(256 if bidirectional else 128, layers)
+
+
+class Stacked(nn.Module):
+    """The same layer again and again."""
+
+    def __init__(self, width=256, depth=4):
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(width, 8, 1024)
+        self.encoder = nn.TransformerEncoder(layer, depth)
+        self.extra = nn.ModuleList([copy.deepcopy(layer) for _ in range(2)])
+
+
+class Halving(nn.Module):
+    """A loop that goes on until a width is reached."""
+
+    def __init__(self, size=64, stop=4):
+        super().__init__()
+        width, layers = 16, []
+        while size > stop:
+            layers.append(nn.Conv2d(width, width * 2, 4, 2, 1))
+            width, size = width * 2, size // 2
+        self.layers = nn.Sequential(*layers)
