@@ -135,9 +135,6 @@ LEAKS = {
     "every_third_epoch": pytest.param(
         EPOCHS.format(epochs=18, keep="if number % 3 == 0: gallery[number] = out"), "call of `epoch()`"
     ),
-    "every_fifth_epoch": pytest.param(
-        EPOCHS.format(epochs=32, keep="if number % 5 == 4: gallery[number] = out"), "call of `epoch()`"
-    ),
     "every_fortieth_step": pytest.param(
         STEPS.format(steps=420, keep="if step % 40 == 7: log.append((x, out))"), "stretch of 16 steps"
     ),

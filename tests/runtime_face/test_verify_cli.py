@@ -181,16 +181,6 @@ def test_wrong_use_is_exit_2(folder: Path, arguments: list[str], words: str) -> 
     assert ("gpulint: running" in done.stderr) == ("--python" in arguments)
 
 
-def test_two_ranks(folder: Path) -> None:
-    kept = 'losses.append(loss if os.environ["RANK"] == "1" else 0.0)'
-    leak_on_one = LEAKING.replace("losses.append(loss)", kept).replace("import sys", "import os, sys")
-    (folder / "ranks.py").write_text(leak_on_one, encoding="utf-8")
-    done = verify(folder, "--steps", "8", "-q", "--nproc-per-node", "2", "ranks.py")
-    assert done.returncode == 1, done.stderr
-    assert re.search(r"on rank 1: 512 B a step|512 B a step .*\(rank 1\)", done.stdout)
-    assert "2 ranks" in done.stdout
-
-
 def test_live_progress_on_a_terminal(folder: Path) -> None:
     variables = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
     text = on_terminal("verify", "--steps", "8", "train.py", cwd=folder, columns=120, **variables)
