@@ -9,8 +9,6 @@ import pytest
 
 from gpulint.allocator import LARGE_SEGMENT, MIB, Allocator, OutOfMemory, parse_settings
 
-KIB = 1024
-
 
 class TestRounding:
     @pytest.mark.parametrize(

@@ -19,10 +19,7 @@ from gpulint.runtime.record.besides import (
     WorkerContext,
 )
 from gpulint.runtime.record.peaks import Limits
-from gpulint.runtime.record.result import Site
 from gpulint.testing.gate import checks
-
-HERE = Site(FILE, 8, "train")
 
 
 def seen(besides=None, rss=(100 * MIB,) * 20, heap=None, **more):

@@ -251,36 +251,25 @@ import torch
 from torch import nn
 
 
-class Metric:
-    def __init__(self):
-        self.scores = []
-
-    def update(self, out):
-        self.scores.append(out.square().mean(1))
-
-
 class Trainer:
     def __init__(self):
-        self.net, self.metric = nn.Linear(64, 256), Metric()
-        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+        self.net, self.scores = nn.Linear(64, 256), []
 
-    def train_epoch(self):
-        for _ in range(6):
-            self.optimizer.zero_grad()
-            self.net(torch.randn(64, 64)).square().mean().backward()
-            self.optimizer.step()
+    def fit(self, epochs):
+        optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+        for _ in range(epochs):
+            for _ in range(6):
+                optimizer.zero_grad()
+                self.net(torch.randn(64, 64)).square().mean().backward()
+                optimizer.step()
+            self.validate()
 
     @torch.no_grad()
     def validate(self):
         self.net.eval()
         for _ in range(4):
-            self.metric.update(self.net(torch.randn(4096, 64)))
+            self.scores.append(self.net(torch.randn(4096, 64)).square().mean(1))
         self.net.train()
-
-    def fit(self, epochs):
-        for _ in range(epochs):
-            self.train_epoch()
-            self.validate()
 
 
 Trainer().fit(8)
@@ -291,5 +280,5 @@ def test_what_goes_only_as_the_script_ends_is_let_go_of_by_no_window(tmp_path: P
     code, data, _ = run(tmp_path, CLASSES)
     assert code == 1
     assert [rate["window"] for rate in data["rates"]] == ["evaluation"]
-    assert ["list `self.scores` of `Metric`" in found["text"] for found in data["unpredicted"]] == [True]
+    assert ["list `self.scores` of `Trainer`" in found["text"] for found in data["unpredicted"]] == [True]
     assert data["harmless"] == []

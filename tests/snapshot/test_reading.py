@@ -267,7 +267,6 @@ def _zip() -> bytes:
             "not laid",
         ),
         (pickle.dumps({"weights": Path("x")}, 4), "names a class or a function"),
-        (b"\x80\x04})" + b"\x85" * 1_000_000 + b"Ns.", "tuples in one another"),
         (_segment(blocks=[{"size": 5, "state": "inactive", "history": ["x"]}]), "not laid out"),
         (_segment(blocks=[{"size": -5, "state": "inactive"}]), "not laid out.*-5 bytes"),
         (_segment(total_size=1 << 60), "not laid out"),

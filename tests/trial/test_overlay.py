@@ -100,23 +100,6 @@ def test_workers_see_the_text(tmp_path: Path, module: Path, method: str) -> None
     assert done.stdout.startswith("[(43,"), done.stderr
 
 
-def test_a_spawned_worker_loads_the_main_script_as_fixed(tmp_path: Path) -> None:
-    script = """
-        import multiprocessing, runpy, sys
-        if __name__ == "__main__":
-            sys.argv = ["script.py"]
-            runpy.run_path("script.py", run_name="__main__")
-    """
-    real = "import multiprocessing\nVALUE = 1\ndef work(n):\n    return VALUE\n"
-    main = (
-        "if __name__ == '__main__':\n    import sys\n    sys.modules['__main__'].__dict__.update(globals())\n"
-    )
-    (tmp_path / "script.py").write_text(real, encoding="utf-8")
-    fixed = real.replace("VALUE = 1", "VALUE = 2") + main + "    print(VALUE)\n"
-    done = start(tmp_path, script, fixed, "script.py")
-    assert done.stdout == "2\n", done.stderr
-
-
 def test_another_python_sees_the_text_and_its_own_surroundings(tmp_path: Path, module: Path) -> None:
     site = tmp_path / "site"
     site.mkdir()
