@@ -58,7 +58,6 @@ TORCH_2_9 = (
     " documentation for Memory Management"
     "  (https://docs.pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-alloc-conf)"
 )
-TORCH_2_13 = TORCH_2_9.replace("docs.pytorch.org/docs/stable", "docs.pytorch.org/docs/2.13")
 ZERO_FREE = (
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 768.00 MiB. GPU 0 has a total capacity of 31.84 GiB of"
     " which 0 bytes is free. Including non-PyTorch memory, this process has 17179869184.00 GiB memory in use. Of the"

@@ -44,7 +44,6 @@ TORCH_2_2_SHARED     other-processes 2GiB    0 79.15GiB  1.31GiB   15.7GiB    60
 TORCH_2_4_CONTAINER  fragmentation   546MiB  0 15.77GiB  514.19MiB 13.73GiB   736.86MiB        -        -
 TORCH_2_6_LIMITED    fragmentation   2MiB    0 255.98GiB 244.65GiB 1017.01MiB 54.99MiB         -        1.05GiB
 TORCH_2_9            capacity        7.81GiB 3 139.81GiB 5.02GiB   133.6GiB   410.33MiB        134.78GiB -
-TORCH_2_13           capacity        7.81GiB 3 139.81GiB 5.02GiB   133.6GiB   410.33MiB        134.78GiB -
 ZERO_FREE            capacity        768MiB  0 31.84GiB  0         52.93GiB   32.88MiB         -        -
 OLD_SHARED           other-processes 20MiB   0 23.69GiB  9.5MiB    310MiB     62MiB            -        -
 FULL                 capacity        226MiB  0 15.7GiB   210.38MiB 14.81GiB   336.73MiB        15.48GiB -

@@ -42,7 +42,9 @@ def usage(name: str) -> Usage:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_all_of_it_is_read(name: str) -> None:
-    agrees(read(path_of(name)), written(name))
+    recording = read(path_of(name))
+    agrees(recording, written(name))
+    assert recording.settings["expandable_segments"] is (name == "expandable")
 
 
 @pytest.mark.parametrize("name", NAMES)
