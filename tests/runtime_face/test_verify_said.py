@@ -105,13 +105,10 @@ def test_terminal_json_and_page_count_the_same_steps(tmp_path: Path) -> None:
                 f"{name} step {phase['steps']}\n"
             )
 
-    done = verify(tmp_path, "--steps", "12", "train.py")
-    assert "  training: 12 steps sampled after 3 of warm-up\n" in done.stdout
-    assert "  evaluation: " in done.stdout
-    assert "+512 B a step" in done.stdout.partition("evaluation: ")[2].partition("unpredicted")[0]
-    assert "training step 15\n" in done.stdout
-    assert "evaluation step " in done.stdout
-    assert "Drift of what would be on the GPU: 4.00 KiB an evaluation." in done.stdout
+    assert "  training: 12 steps sampled after 3 of warm-up\n" in terminal
+    assert "+512 B a step" in terminal.partition("evaluation: ")[2].partition("unpredicted")[0]
+    assert "training step 15\n" in terminal
+    assert "Drift of what would be on the GPU: 4.00 KiB an evaluation." in terminal
 
 
 def test_a_history_with_a_limit_is_named_harmless(tmp_path: Path) -> None:
