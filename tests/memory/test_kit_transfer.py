@@ -249,6 +249,11 @@ class TestRelease:
         assert model.weight.grad is None
         assert released.gradients == 2 * 8 * 4 + 2 * 8  # two rows, and their two indices
 
+    def test_several_models_and_nothing(self) -> None:
+        one, two = torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)
+        assert memory.release([one, two], keep=False).parameters == 2 * 48
+        assert memory.release().moved == 0
+
 
 def test_a_wrapper_counts_what_it_wraps() -> None:
     """Its own storage has the size of the whole, of which a rank holds a part."""
