@@ -75,11 +75,6 @@ OLD_SHARED = (
     "RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 23.69 GiB total capacity; 310.00 MiB already"
     " allocated; 9.50 MiB free; 372.00 MiB reserved in total by PyTorch)"
 )
-FULL = (
-    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 226.00 MiB. GPU 0 has a total capacity of 15.70 GiB of which"
-    " 210.38 MiB is free. Including non-PyTorch memory, this process has 15.48 GiB memory in use. Of the allocated memory 14.81"
-    " GiB is allocated by PyTorch, and 336.73 MiB is reserved by PyTorch but unallocated." + NEW_TAIL
-)
 ASYNC = """\
 torch.OutOfMemoryError: Allocation on device 0 would exceed allowed memory. (out of memory)
 Currently allocated     : 14.90 GiB

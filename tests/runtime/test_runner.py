@@ -128,23 +128,6 @@ def test_stops_after_the_steps_asked_for(script):
     assert rank.steps("explicit") == 7
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"target": "train.py"}, ["train.py", "--lr", "0.1"]),
-        ({"target": "pkg.train", "module": True}, ["-m", "pkg.train", "--lr", "0.1"]),
-        (
-            {"target": "train.py", "launch": ("--nproc-per-node", "2")},
-            ["-m", "torch.distributed.run", "--nproc-per-node", "2", "train.py", "--lr", "0.1"],
-        ),
-    ],
-)
-def test_the_command_that_is_told_is_the_users(options, words):
-    what = Run(**options, arguments=("--lr", "0.1"))
-    assert what.command() == (sys.executable, *words)
-    assert what.command(("child.py",))[-4:] == ("child.py", options["target"], "--lr", "0.1")
-
-
 def test_a_script_that_raises_shows_its_own_traceback_only(script):
     path = script(STEPS.replace("1000", "4") + "def fail():\n    raise KeyError('batch 7')\nfail()\n")
     result = start(path)
