@@ -133,14 +133,6 @@ def test_messages_without_figures_and_what_is_none() -> None:
         assert parse_message(text) is None
 
 
-def test_the_current_cpu_allocator_says_what_we_read() -> None:
-    torch = pytest.importorskip("torch")
-    with pytest.raises(RuntimeError) as caught:
-        torch.empty(1 << 50, dtype=torch.uint8)
-    found = parsed(str(caught.value))
-    assert (found.source, found.requested) == ("host", 1 << 50)
-
-
 def test_the_sum_is_shown() -> None:
     made = diagnosed(said.TORCH_2_1)
     assert made.missing == gib(4.5) - gib(3.19) - mib(32.75)

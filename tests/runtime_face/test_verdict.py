@@ -17,16 +17,15 @@ from made import (
     holder,
     ran,
     rank,
-    run,
     samples,
     text_of,
     verified,
 )
 
 from gpulint.claims import Claim
-from gpulint.findings import Confidence, Finding, Position, Related
+from gpulint.findings import Finding, Position, Related
 from gpulint.rule import Rule
-from gpulint.runtime.parent.verdict import Verdict, Verification, verify
+from gpulint.runtime.parent.verdict import Verdict, Verification
 from gpulint.runtime.record.peaks import StretchPeak
 from gpulint.runtime.record.result import (
     CallFigures,
@@ -181,20 +180,6 @@ def test_limits_garbage_and_irregular_survivors() -> None:
     assert judged("GPU101", waiting).status == "refuted"
     assert judged("GPU302", waiting).status == "confirmed"
     assert verification(finding("GPU101"), waiting).garbage
-
-
-def test_a_suspicion_counts_for_nothing_until_it_is_proven() -> None:
-    leaking = run(rank(holders=(holder(),), drifts=(drift(),), lines=(ran(),)))
-    suspected = finding("GPU101", doubts=("nobody knows",))
-    found = verify("train.py", leaking, [suspected], least=Confidence.HIGH)
-    assert [(v.status, v.doubts) for v in found.verdicts] == [("confirmed", ("nobody knows",))]
-    assert (found.unpredicted, found.exit_code) == ((), 1)
-
-    elsewhere = finding("GPU101", line=99, subject="other", doubts=("nobody knows",))
-    found = verify("train.py", leaking, [elsewhere], least=Confidence.HIGH)
-    assert found.verdicts == ()
-    assert len(found.unpredicted) == 1
-    assert len(verify("train.py", leaking, [elsewhere]).verdicts) == 1
 
 
 def test_drift_without_a_holder_is_unpredicted_by_site() -> None:
