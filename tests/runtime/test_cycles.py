@@ -124,6 +124,12 @@ def test_nothing_is_kept_of_what_was_looked_at():
     assert (gc.get_debug(), gc.garbage) == (flags, [])
 
 
+def test_garbage_without_memory_of_interest_is_only_collected():
+    Parent()
+    assert collected({}, key_of, Frames(str(Path(__file__).parent)), gc.collect) == []
+    assert not [one for one in gc.get_objects() if type(one) is Child]
+
+
 def test_what_hangs_on_a_cycle_through_nodes_of_a_graph_is_collected_too():
     gc.collect()
     gc.disable()

@@ -316,3 +316,12 @@ def test_keys_that_come_again_may_be_so_many_and_no_more() -> None:
     assert drift.refilled(grown, [cells], on) == grown
     once = dataclasses.replace(cells, refilled=False)
     assert drift.refilled(grown, [once], slower) == grown
+
+
+def test_a_place_for_each_entry_is_a_limit() -> None:
+    leak = drift.judge(births(dict.fromkeys(range(STEPS), 1024)), EVERY, "train")
+    items = holder(bound=330, length=330, slots=True, limit="has 330 entries")
+    items = dataclasses.replace(items, births=(Held(SITE, 18, leak.total),))
+    assert [one.status for one in drift.settle([leak], [items])] == ["filling"]
+    larger = dataclasses.replace(leak, enlarged=True, count=drift.FEWEST_LEVELS)
+    assert drift.settle([larger], [items]) == [larger]

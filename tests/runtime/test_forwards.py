@@ -228,6 +228,19 @@ def teacher() -> None:
     train(loss, student, times=20)
 
 
+def teacher_within_the_model() -> None:
+    class Distilled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.student, self.guide = network(), network().eval()
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return mean_square(self.student(x) - self.guide(x).detach())  # told
+
+    model = Distilled()
+    train(lambda: model(batch()), model.student, times=20)
+
+
 @dataclass
 class Answer:
     scores: torch.Tensor
@@ -242,7 +255,7 @@ def answers_in_a_dataclass() -> None:
 
 @pytest.mark.parametrize(
     "program",
-    [evaluation, evaluation_in_train_mode, teacher, answers_in_a_dataclass],
+    [evaluation, evaluation_in_train_mode, teacher, teacher_within_the_model, answers_in_a_dataclass],
 )
 def test_a_forward_for_nothing_is_told_at_its_line(program):
     _, (told,) = watched(program)
