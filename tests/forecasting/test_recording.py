@@ -15,7 +15,6 @@ from gpulint.forecasting.cards import card_for
 from gpulint.forecasting.forecasting import forecast_once as forecast
 from gpulint.forecasting.recorder import ForecastError, Program, judge_recording, record
 from gpulint.forecasting.recording import Phase, Recording
-from gpulint.forecasting.replaying import replay
 
 pytestmark = pytest.mark.usefixtures("warm_scripts")
 
@@ -161,19 +160,6 @@ def test_values_from_the_host_go_along_where_they_decide(tmp_path: Path) -> None
     )
     assert found.end == "finished"
     assert not found.doubts
-
-
-def test_values_that_were_written_to_are_not_known_any_more(tmp_path: Path) -> None:
-    found = run(
-        tmp_path,
-        """
-        counts = torch.tensor([3, 5, 2]).cuda()
-        view = counts[1:]
-        view.mul_(torch.randint(0, 9, (2,), device="cuda"))
-        print(int(counts.max()))
-        """,
-    )
-    assert codes(found) == {("number", 7)}
 
 
 def test_under_inference_mode_the_same_is_seen_as_under_no_grad(tmp_path: Path) -> None:
@@ -427,14 +413,3 @@ def test_an_interpreter_without_torch_is_named(tmp_path: Path) -> None:
     python = str(tmp_path / "bare" / "bin" / "python")
     with pytest.raises(ForecastError, match="has no torch"):
         record(Program(SMALL, python=python), H200)
-
-
-def test_a_replay_with_too_little_memory_says_where_it_ends(tmp_path: Path) -> None:
-    found = run(
-        tmp_path,
-        "a = [torch.zeros(1 << 20, device='cuda') for _ in range(30)]\nb = torch.zeros(1 << 28, device='cuda')",
-    )
-    assert replay(found).out_of_memory is None
-    stopped = replay(found, limit=512 << 20).out_of_memory
-    assert stopped is not None
-    assert stopped.line == 4

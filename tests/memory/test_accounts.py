@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
@@ -17,7 +16,7 @@ from gpulint import memory
 from gpulint.memory import accounts as taking
 from gpulint.memory import device
 from gpulint.memory.accounts import driver, segments
-from gpulint.memory.accounts.records import Account, Card, Entry, How, Tenant
+from gpulint.memory.accounts.records import Card, Entry, How, Tenant
 
 MIB = 1024**2
 CARD = {"name": "fake", "total": 8192 * MIB, "reserved": 600 * MIB}
@@ -310,14 +309,6 @@ class TestTheContextMeasured:
         monkeypatch.setattr(taking, "_CODE", "raise SystemExit('no card for you')")
         with pytest.raises(taking.NotMeasured, match="no card for you"):
             taking.measured_context(0, lambda: Card(0, 1))
-
-
-def test_as_json_and_back(card: Driver) -> None:
-    card.take(5 * MIB, 77)
-    with memory.book("NCCL"):
-        card.take(5 * MIB, os.getpid())
-    found = memory.account()
-    assert Account.from_json(json.loads(json.dumps(found.to_json()))) == found
 
 
 def test_more_told_than_there_is_is_said(card: Driver) -> None:

@@ -7,7 +7,6 @@ import logging
 import subprocess
 import sys
 import types
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -164,23 +163,8 @@ class TestLimits:
         with pytest.raises(ValueError, match=r"0\.8 is 80 %"):
             memory.limit(fraction)
 
-    def test_reset_peak(self, cuda) -> None:
-        cuda.free(cuda.alloc(100 * MIB))
-        assert memory.reset_peak()
-        assert memory.stats().peak_allocated == 0
-
 
 class TestMonitor:
-    def test_window(self, cuda) -> None:
-        base = cuda.alloc(10 * MIB)
-        with memory.monitor("step", level=None) as window:
-            cuda.free(cuda.alloc(200 * MIB))
-            cuda.alloc(30 * MIB)
-        assert (window.before, window.after, window.peak) == (10 * MIB, 40 * MIB, 210 * MIB)
-        assert window.delta == 30 * MIB
-        assert window.rise == 200 * MIB
-        cuda.free(base)
-
     def test_windows_within_each_other_have_their_own_peaks(self, cuda) -> None:
         cuda.started = False
         with memory.monitor("outer", level=None) as outer:  # from before CUDA has started
@@ -190,9 +174,11 @@ class TestMonitor:
                 cuda.free(cuda.alloc(100 * MIB))
             cuda.free(cuda.alloc(50 * MIB))
         with memory.monitor("outer", level=None) as second, memory.monitor("inner", level=None):
+            cuda.alloc(30 * MIB)
             cuda.free(cuda.alloc(400 * MIB))
-        assert (outer.rise, inner.peak, second.peak) == (300 * MIB, 100 * MIB, 400 * MIB)
-        assert memory.stats().peak_allocated == 400 * MIB
+        assert (outer.rise, inner.peak, second.peak) == (300 * MIB, 100 * MIB, 430 * MIB)
+        assert (second.before, second.after, second.delta) == (0, 30 * MIB, 30 * MIB)
+        assert memory.stats().peak_allocated == 430 * MIB
 
     def test_reset_peak_inside_leaves_the_window_its_peak(self, cuda) -> None:
         with memory.monitor("window", level=None) as window:
@@ -246,12 +232,3 @@ class TestMonitor:
             raise KeyError("a")
         assert window.error == "KeyError"
         assert "ended by KeyError" in caplog.messages[0]
-
-    def test_threads_have_windows_of_their_own(self, cuda) -> None:
-        def work(_: int) -> int:
-            with memory.monitor("t", level=None) as window:
-                cuda.free(cuda.alloc(MIB))
-            return window.peak
-
-        with ThreadPoolExecutor(4) as pool:
-            assert all(peak >= MIB for peak in pool.map(work, range(4)))

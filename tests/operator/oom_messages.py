@@ -58,7 +58,6 @@ TORCH_2_9 = (
     " documentation for Memory Management"
     "  (https://docs.pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-alloc-conf)"
 )
-TORCH_2_13 = TORCH_2_9.replace("docs.pytorch.org/docs/stable", "docs.pytorch.org/docs/2.13")
 ZERO_FREE = (
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 768.00 MiB. GPU 0 has a total capacity of 31.84 GiB of"
     " which 0 bytes is free. Including non-PyTorch memory, this process has 17179869184.00 GiB memory in use. Of the"
@@ -75,11 +74,6 @@ TORCH_1_1 = (
 OLD_SHARED = (
     "RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 23.69 GiB total capacity; 310.00 MiB already"
     " allocated; 9.50 MiB free; 372.00 MiB reserved in total by PyTorch)"
-)
-FULL = (
-    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 226.00 MiB. GPU 0 has a total capacity of 15.70 GiB of which"
-    " 210.38 MiB is free. Including non-PyTorch memory, this process has 15.48 GiB memory in use. Of the allocated memory 14.81"
-    " GiB is allocated by PyTorch, and 336.73 MiB is reserved by PyTorch but unallocated." + NEW_TAIL
 )
 ASYNC = """\
 torch.OutOfMemoryError: Allocation on device 0 would exceed allowed memory. (out of memory)

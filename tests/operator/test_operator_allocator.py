@@ -9,8 +9,6 @@ import pytest
 
 from gpulint.allocator import LARGE_SEGMENT, MIB, Allocator, OutOfMemory, parse_settings
 
-KIB = 1024
-
 
 class TestRounding:
     @pytest.mark.parametrize(
@@ -54,15 +52,6 @@ class TestRounding:
         with pytest.raises(ValueError, match=said):
             parse_settings(text)
 
-    @pytest.mark.parametrize(
-        ("size", "segment"),
-        [(512, 2 * MIB), (MIB, 2 * MIB), (MIB + 1, 20 * MIB), (10 * MIB, 10 * MIB), (11 * MIB, 12 * MIB)],
-    )
-    def test_segments(self, size, segment) -> None:
-        model = Allocator()
-        model.malloc(size)
-        assert model.reserved == segment
-
 
 class TestDefault:
     def test_empty_cache_keeps_segments_that_a_tensor_is_in(self) -> None:
@@ -74,56 +63,12 @@ class TestDefault:
         assert model.largest_free == 18 * MIB
         model.free(kept)
 
-    def test_retry_returns_the_cache_and_counts(self) -> None:
-        model = Allocator(capacity=100 * MIB)
-        model.free(model.malloc(60 * MIB))
-        model.malloc(80 * MIB)
-        assert (model.retries, model.reserved) == (1, 80 * MIB)
-
-    def test_fragmentation_refuses_what_the_sum_would_hold(self) -> None:
-        model = Allocator(capacity=40 * MIB)
-        parts = [model.malloc(5 * MIB) for _ in range(8)]
-        for part in parts[::2]:
-            model.free(part)
-        assert model.reserved - model.allocated == 20 * MIB
-        with pytest.raises(OutOfMemory):
-            model.malloc(10 * MIB)
-
-    def test_limit_is_obeyed_below_the_capacity(self) -> None:
-        model = Allocator(capacity=1000 * MIB, limit=50 * MIB)
-        with pytest.raises(OutOfMemory):
-            model.malloc(60 * MIB)
-
     def test_free_twice(self) -> None:
         model = Allocator()
         address = model.malloc(1)
         model.free(address)
         with pytest.raises(KeyError):
             model.free(address)
-
-
-class TestMaxSplit:
-    def test_larger_blocks_are_not_split_nor_used_for_smaller_requests(self) -> None:
-        model = Allocator("max_split_size_mb:128")
-        model.free(model.malloc(300 * MIB))
-        model.malloc(100 * MIB)  # must not touch the 300
-        assert model.reserved == 400 * MIB
-
-    def test_larger_requests_take_blocks_within_the_rounding(self) -> None:
-        model = Allocator("max_split_size_mb:128")
-        model.free(model.malloc(300 * MIB))
-        near = model.malloc(290 * MIB)
-        assert model.reserved == 300 * MIB
-        model.free(near)
-        model.malloc(270 * MIB)
-        assert model.reserved == 570 * MIB
-
-    def test_oversize_blocks_are_returned_before_everything_is(self) -> None:
-        model = Allocator("max_split_size_mb:128", capacity=500 * MIB)
-        model.free(model.malloc(100 * MIB))
-        model.free(model.malloc(350 * MIB))
-        model.malloc(300 * MIB)
-        assert (model.retries, model.reserved) == (0, 400 * MIB)
 
 
 class TestCollection:
@@ -143,31 +88,6 @@ class TestCollection:
 
 
 class TestExpandable:
-    def test_grows_by_pages(self) -> None:
-        model = Allocator("expandable_segments:True")
-        model.malloc(30 * MIB)
-        assert model.reserved == 40 * MIB
-        model.malloc(5 * MIB)  # fits into the second page
-        assert model.reserved == 40 * MIB
-        model.malloc(KIB)
-        assert model.reserved == 42 * MIB  # a small page
-
-    def test_a_growing_size_extends_the_last_block(self) -> None:
-        plain, expandable = Allocator(), Allocator("expandable_segments:True")
-        for size in range(20, 220, 20):
-            plain.free(plain.malloc(size * MIB))
-            expandable.free(expandable.malloc(size * MIB))
-        assert expandable.peak_reserved == 200 * MIB
-        assert plain.peak_reserved == sum(range(20, 220, 20)) * MIB
-
-    def test_whole_free_pages_go_back_on_retry(self) -> None:
-        model = Allocator("expandable_segments:True", capacity=200 * MIB)
-        parts = [model.malloc(20 * MIB) for _ in range(10)]
-        for part in parts[::2]:
-            model.free(part)
-        model.malloc(100 * MIB)  # five scattered pages become one block
-        assert (model.retries, model.allocated, model.reserved) == (1, 200 * MIB, 200 * MIB)
-
     def test_unmapped_holes_are_filled_lowest_address_first(self) -> None:
         model = Allocator("expandable_segments:True")
         parts = [model.malloc(20 * MIB) for _ in range(4)]

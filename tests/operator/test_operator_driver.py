@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -80,45 +79,6 @@ def test_any_order_is_the_same_each_time() -> None:
     assert addresses(3) == addresses(3) != addresses(4)
     assert len(set(addresses(3))) == 5
     assert _played([0, 1, 2]) == {40 * MIB}
-
-
-class _AsRecorded:
-    """The addresses of a trace, in its order."""
-
-    def __init__(self, segments: list[tuple[int, int]]) -> None:
-        self._segments = iter(segments)
-
-    def stay_below(self, address: int) -> None:
-        raise AssertionError("the traces begin with the program")
-
-    def malloc(self, size: int) -> int:
-        recorded, address = next(self._segments)
-        assert recorded == size
-        return address
-
-    def free(self, address: int) -> None:
-        pass
-
-
-def test_with_the_recorded_addresses_the_allocator_reserves_what_the_gpu_did() -> None:
-    """Every segment in its turn, and both peaks to the byte."""
-    from gpulint.snapshot.reading import read
-    from gpulint.snapshot.recording import Action, settings_of
-    from gpulint.snapshot.whatif import _Player
-
-    runs: dict[str, dict[str, Any]] = json.loads(MEASURED.read_text())["runs"]
-    paths = sorted((Path(__file__).parents[1] / "snapshot" / "traces").iterdir())
-    assert len(paths) == 3
-    for path in paths:
-        recording = read(path)
-        trace = recording.trace_of(0)
-        segments = [
-            (size, address) for action, address, size, _, _ in trace if action == Action.SEGMENT_ALLOC
-        ]
-        settings, text = settings_of(recording)
-        found = _Player(recording, 0).play(text, settings, None, _AsRecorded(segments))
-        real = runs[f"fragmentation {text or 'default'}"]
-        assert (found.peak_reserved, found.peak_allocated) == (real["peak_reserved"], real["peak_allocated"])
 
 
 @pytest.mark.parametrize("expandable", [False, True])

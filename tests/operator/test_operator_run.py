@@ -17,7 +17,6 @@ from gpulint.operator import launcher, timeline
 from gpulint.runtime.record.result import RunResult
 
 RUN = [sys.executable, "-m", "gpulint", "run"]
-WAITING = "import time; print('up', flush=True); time.sleep(30)"
 COUNTING = """
 import signal, sys, time
 got = []
@@ -146,12 +145,6 @@ def test_streams_and_arguments_are_the_programs(tmp_path) -> None:
 # -- signals ---------------------------------------------------------------------------------------------------
 
 
-def test_terminate_reaches_the_program_and_the_status_is_its_own(started) -> None:
-    process = started(WAITING)
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(20) == -signal.SIGTERM
-
-
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGUSR1", "SIGHUP"])
 def test_passed_on_once(started, name) -> None:
     process = started(counting(0.6))
@@ -237,8 +230,6 @@ def test_settings_are_set_under_one_name_as_the_programs_torch_reads_it(tmp_path
     ("version", "environment", "expected"),
     [
         ("2.4.1", {}, ("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")),
-        ("2.13.0", {}, ("PYTORCH_ALLOC_CONF", "expandable_segments:True")),
-        (None, {}, ("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")),
         ("1.13.0", {}, None),
         (
             "2.4.1",

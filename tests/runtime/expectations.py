@@ -1,5 +1,4 @@
-"""What the programs' heads promise, and whether a run kept it. Used by pytest and by `on_gpu.py`, so it needs
-neither."""
+"""What the programs' heads promise, and whether a run kept it."""
 
 from __future__ import annotations
 

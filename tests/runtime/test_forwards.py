@@ -77,24 +77,6 @@ def training() -> None:
     train(lambda: mean_square(model(batch())), model)
 
 
-def several_batches_before_one_backward() -> None:
-    model = network()
-    train(lambda: torch.stack([mean_square(model(batch())) for _ in range(4)]).sum(), model)
-
-
-def discriminator_with_an_undetached_sample() -> None:
-    generator, critic = network(), network()
-    of_generator, of_critic = stepped(generator), stepped(critic)
-    for _ in range(TIMES):
-        fake = generator(batch())
-        (critic(fake).mean() - critic(batch()).mean()).backward()
-        of_critic.step()
-        critic(generator(batch())).mean().neg().backward()
-        of_generator.step()
-        of_generator.zero_grad()
-        of_critic.zero_grad()
-
-
 def attack_in_eval_mode() -> None:
     model = network().eval()
     for _ in range(TIMES):
@@ -103,11 +85,6 @@ def attack_in_eval_mode() -> None:
             x = x.detach().requires_grad_()
             (gradient,) = torch.autograd.grad(mean_square(model(x)), x)
             x = x + 0.1 * gradient.sign()
-
-
-def frozen_critic_in_eval_mode() -> None:
-    student, critic = network(), network().eval().requires_grad_(False)
-    train(lambda: mean_square(critic(student(batch()))), student)
 
 
 def features_by_hooks() -> None:
@@ -134,22 +111,6 @@ class Changed(nn.Module):
         return self.change(self.inside(x))
 
 
-def loss_kept_by_the_module() -> None:
-    head, kept = network(), []
-
-    def change(out: torch.Tensor) -> torch.Tensor:
-        kept.append(mean_square(out))
-        return head(out)
-
-    model = Changed(change)
-
-    def loss() -> torch.Tensor:
-        model(batch())
-        return kept.pop()
-
-    train(loss, model)
-
-
 def output_changed_in_place() -> None:
     model = Changed(lambda out: out.view(32, 128))
     train(lambda: mean_square(model(batch()).mul_(2.0)), model)
@@ -166,21 +127,6 @@ def checkpointed(use_reentrant: bool = False) -> None:
         return mean_square(checkpoint(run, batch().requires_grad_(), use_reentrant=use_reentrant))
 
     train(loss, first, second)
-
-
-def line_search() -> None:
-    model = network()
-    optimizer = torch.optim.LBFGS(model.parameters(), lr=0.1, max_iter=3, line_search_fn="strong_wolfe")
-    x = batch()
-
-    def closure() -> torch.Tensor:
-        optimizer.zero_grad()
-        loss = mean_square(model(x))
-        loss.backward()
-        return loss
-
-    for _ in range(TIMES):
-        optimizer.step(closure)
 
 
 def gradient_of_a_gradient() -> None:
@@ -231,13 +177,8 @@ def a_small_one() -> None:
 
 NEEDED = [
     training,
-    several_batches_before_one_backward,
-    discriminator_with_an_undetached_sample,
     attack_in_eval_mode,
-    frozen_critic_in_eval_mode,
     features_by_hooks,
-    loss_kept_by_the_module,
-    line_search,
     gradient_of_a_gradient,
     output_changed_in_place,
     all_outputs_held,

@@ -151,13 +151,6 @@ def test_hits_of_a_place_within_a_line(tmp_path, text, hits):
     assert [namespace[name] for name in names] == [plain[name] for name in names]
 
 
-def test_all_lines_at_once_change_nothing(tmp_path):
-    plain: dict = {}
-    exec(compile(SOURCE, "module.py", "exec"), plain)
-    _, namespace = counted(tmp_path, list(range(1, 35)))
-    assert (namespace["result"], namespace["thing"]) == (plain["result"], plain["thing"])
-
-
 def test_tracebacks_keep_their_line_numbers(tmp_path):
     source = "def fail():\n    value = [\n        1,\n    ]\n    raise KeyError(value)\nfail()\n"
     with pytest.raises(KeyError) as caught:

@@ -94,13 +94,6 @@ def test_births_in_backward_are_seen_at_the_line_that_calls_it(probe):
     assert births(probe, 0) == [(line, "device", 4096)]
 
 
-def test_the_peak_of_a_step_starts_anew_at_each_mark(probe):
-    big = torch.zeros(1 << 18)
-    del big
-    assert probe.mark(True).peak == 1 << 20
-    assert probe.mark(True).peak == 0
-
-
 def test_the_highest_point_since_each_of_several_moments_is_known(probe):
     probe.begin_peak("part")
     big = torch.zeros(1 << 18)

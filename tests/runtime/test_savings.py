@@ -72,18 +72,6 @@ def test_a_look_that_others_follow_names_what_leaks_and_nothing_else(monkeypatch
     }  # the last look names it too
 
 
-def test_the_search_without_targets_finds_the_nodes_of_judged_steps():
-    weight = torch.zeros(8, requires_grad=True)
-    begin = torch._C._autograd._get_sequence_nr()
-    loss = (weight * 2).sum()
-    end = torch._C._autograd._get_sequence_nr()
-    frames = Frames(HERE)
-    found = holders.find({}, lambda tensor: None, range(begin, end), frames)
-    assert [(holder.variable, holder.nodes > 0) for holder in found] == [("loss", True)]
-    assert holders.find({}, lambda tensor: None, range(end, end + 10), frames) == []
-    assert loss.item() == 0.0  # alive until here
-
-
 def test_a_search_for_what_nothing_holds_leaves_no_garbage():
     """A frame of its own in a cycle would keep what the frames below it have: the input of a step, which would count as alive."""
     gc.collect()

@@ -123,30 +123,98 @@ calibrate()
 answers = []
 serve(120, {keep})
 """
+# -- with passes over the data, with evaluations --------------------------------------------------------------
+
+PASSES = """
+class Wrapper(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = net
+    def forward(self, x):
+        return self.net(x)
+data = torch.utils.data.DataLoader(torch.randn(64, 16), batch_size=8)
+batches = iter(data)
+for step in range(44):
+    try:
+        batch = next(batches)
+    except StopIteration:
+        {after}
+        batches = iter(data)
+        batch = next(batches)
+    learn(batch)
+    if step % 11 == 10:
+        wrapped = Wrapper()
+        with torch.no_grad():
+            for _ in range(3):
+                out = wrapped(batch)
+        {evaluated}
+"""
+TRIALS = """
+for rate in range(5):
+    net = nn.Linear(256, 256)
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
+    for _ in range(30):
+        learn(torch.randn(8, 256))
+    {keep}
+"""
+# What it keeps goes as the script ends, which lets go of it in no window.
+TRAINER = """
+class Trainer:
+    def __init__(self):
+        self.scores = []
+    def fit(self, epochs):
+        for _ in range(epochs):
+            for _ in range(6):
+                learn(torch.randn(64, 16))
+            self.validate()
+    @torch.no_grad()
+    def validate(self):
+        net.eval()
+        for _ in range(4):
+            self.scores.append(net(torch.randn(4096, 16)).square().mean(1))
+        net.train()
+Trainer().fit(8)
+"""
 NEEDS_ROUNDS = pytest.mark.skipif(sys.version_info < (3, 12), reason="rounds are told by `sys.monitoring`")
 
 LEAKS = {
     "generators_left_open": pytest.param(
-        SHARDS.format(keep="opened.append(source)"), "round of `for shard in range(9)`", marks=NEEDS_ROUNDS
+        SHARDS.format(keep="opened.append(source)"),
+        "round of `for shard in range(9)`",
+        "opened",
+        marks=NEEDS_ROUNDS,
     ),
     "supports_of_each_task": pytest.param(
-        TASKS.format(keep="kept.append(support)"), "round of `while True`", marks=NEEDS_ROUNDS
+        TASKS.format(keep="kept.append(support)"), "round of `while True`", "kept", marks=NEEDS_ROUNDS
     ),
     "every_third_epoch": pytest.param(
-        EPOCHS.format(epochs=18, keep="if number % 3 == 0: gallery[number] = out"), "call of `epoch()`"
-    ),
-    "every_fifth_epoch": pytest.param(
-        EPOCHS.format(epochs=32, keep="if number % 5 == 4: gallery[number] = out"), "call of `epoch()`"
+        EPOCHS.format(epochs=18, keep="if number % 3 == 0: gallery[number] = out"),
+        "call of `epoch()`",
+        "gallery[...]",
     ),
     "every_fortieth_step": pytest.param(
-        STEPS.format(steps=420, keep="if step % 40 == 7: log.append((x, out))"), "stretch of 16 steps"
+        STEPS.format(steps=420, keep="if step % 40 == 7: log.append((x, out))"), "stretch of 16 steps", "log"
     ),
-    "second_loop": pytest.param(PHASES.format(step="seen.append(learn(torch.randn(32, 16)))"), ""),
-    "second_stage": pytest.param(STAGES.format(keep="kept.append(out)"), "stretch of 16 steps"),
-    "second_loop_of_inference": pytest.param(SERVED.format(keep="answers.append"), ""),
+    "second_loop": pytest.param(PHASES.format(step="seen.append(learn(torch.randn(32, 16)))"), "", "seen"),
+    "second_stage": pytest.param(STAGES.format(keep="kept.append(out)"), "stretch of 16 steps", "kept"),
+    "second_loop_of_inference": pytest.param(SERVED.format(keep="answers.append"), "", "answers"),
+    "between_two_passes": pytest.param(
+        PASSES.format(after="kept.append(torch.randn(256, 256))", evaluated="pass"),
+        "pass over a DataLoader",
+        "kept",
+    ),
+    "a_wrapper_for_each_evaluation": pytest.param(
+        PASSES.format(after="pass", evaluated="kept.append(out.repeat(16, 64))"), "evaluation", "kept"
+    ),
+    "networks_of_trials": pytest.param(
+        TRIALS.format(keep="kept.append(net)"), "round of `for rate in range(5)`", "kept", marks=NEEDS_ROUNDS
+    ),
+    "until_the_script_ends": pytest.param(TRAINER, "evaluation", "self.scores"),
 }
 HARMLESS = {
     "generators_given_up": SHARDS.format(keep="opened[:] = [source]"),
+    "nothing_of_passes_and_evaluations": PASSES.format(after="pass", evaluated="pass"),
+    "numbers_of_trials": TRIALS.format(keep="del net"),
     "last_support": TASKS.format(keep="kept = support"),
     "best_three": EPOCHS.format(epochs=20, keep=BEST).replace("fit(gallery):", "fit(gallery, best=[]):"),
     "one_of_four_slots": EPOCHS.format(epochs=24, keep="gallery[number % 4] = out"),
@@ -181,11 +249,13 @@ def verified(tmp_path: Path, warm_scripts: None):
     return verified
 
 
-@pytest.mark.parametrize(("text", "window"), LEAKS.values(), ids=LEAKS)
-def test_growth_is_found_whichever_loop_it_goes_with(verified, text, window):
+@pytest.mark.parametrize(("text", "window", "holder"), LEAKS.values(), ids=LEAKS)
+def test_growth_is_found_whichever_loop_it_goes_with(verified, text, window, holder):
     found = verified(text)
     assert found.exit_code == 1
     assert [rate.window for rate in found.rates] == [window], found.rates
+    (one,) = found.unpredicted
+    assert f" `{holder}`" in f" {one.text}"
 
 
 @pytest.mark.parametrize("text", HARMLESS.values(), ids=HARMLESS)

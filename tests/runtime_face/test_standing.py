@@ -19,10 +19,7 @@ from gpulint.runtime.record.besides import (
     WorkerContext,
 )
 from gpulint.runtime.record.peaks import Limits
-from gpulint.runtime.record.result import Site
 from gpulint.testing.gate import checks
-
-HERE = Site(FILE, 8, "train")
 
 
 def seen(besides=None, rss=(100 * MIB,) * 20, heap=None, **more):
@@ -168,11 +165,3 @@ def test_a_context_of_a_worker_is_named():
     context = WorkerContext("/project/data.py", 12, "Images.__getitem__", 77)
     verification = verified(seen(), contexts=(context,))
     assert "process 77) has a CUDA context since data.py:12 in Images.__getitem__" in text_of(verification)
-
-
-def test_the_record_survives_the_way_to_the_parent():
-    besides = Besides(
-        {"train": 4}, "doubt", (untouched(),), (Cycle(("a",), "b", "c", 1, 2, 3),), Collections(1, 2, 3),
-        (worker(7, [1, 2, 3]),),
-    )  # fmt: skip
-    assert Besides.from_json(replace(besides).to_json()) == besides

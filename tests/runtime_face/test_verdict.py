@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,16 +17,15 @@ from made import (
     holder,
     ran,
     rank,
-    run,
     samples,
     text_of,
     verified,
 )
 
 from gpulint.claims import Claim
-from gpulint.findings import Confidence, Finding, Position, Related
+from gpulint.findings import Finding, Position, Related
 from gpulint.rule import Rule
-from gpulint.runtime.parent.verdict import Verdict, Verification, verify
+from gpulint.runtime.parent.verdict import Verdict, Verification
 from gpulint.runtime.record.peaks import StretchPeak
 from gpulint.runtime.record.result import (
     CallFigures,
@@ -57,14 +55,6 @@ def test_every_shipped_rule_says_what_it_claims_and_any_other_claims_growth() ->
     assert finding("MINE1").runtime_claim.kind == "drift"
     found = judged("MINE1", rank(holders=(holder(),), drifts=(drift(),), lines=(ran(),)))
     assert found.status == "confirmed"
-
-
-def test_held_memory_is_confirmed_with_its_holder_and_birth() -> None:
-    found = judged("GPU101", rank(holders=(holder(),), drifts=(drift(),), lines=(ran(),)))
-    assert (found.status, found.device, found.negligible) == ("confirmed", 4096.0, False)
-    assert found.holder == "list `losses` in `train()`"
-    assert found.born == (SITE,)
-    assert "4.00 KiB a step" in found.text
 
 
 def test_nodes_without_bytes_are_confirmed_and_negligible_on_the_gpu() -> None:
@@ -190,28 +180,6 @@ def test_limits_garbage_and_irregular_survivors() -> None:
     assert judged("GPU101", waiting).status == "refuted"
     assert judged("GPU302", waiting).status == "confirmed"
     assert verification(finding("GPU101"), waiting).garbage
-
-
-def test_unpredicted_drift_names_its_holder() -> None:
-    found = verification([], rank(holders=(holder(),), drifts=(drift(),)))
-    assert [(u.device, u.line, u.born) for u in found.unpredicted] == [(4096.0, 12, (SITE,))]
-    assert found.exit_code == 1
-    predicted = verification(finding("GPU101"), rank(holders=(holder(),), drifts=(drift(),)))
-    assert predicted.unpredicted == ()
-
-
-def test_a_suspicion_counts_for_nothing_until_it_is_proven() -> None:
-    leaking = run(rank(holders=(holder(),), drifts=(drift(),), lines=(ran(),)))
-    suspected = finding("GPU101", doubts=("nobody knows",))
-    found = verify("train.py", leaking, [suspected], least=Confidence.HIGH)
-    assert [(v.status, v.doubts) for v in found.verdicts] == [("confirmed", ("nobody knows",))]
-    assert (found.unpredicted, found.exit_code) == ((), 1)
-
-    elsewhere = finding("GPU101", line=99, subject="other", doubts=("nobody knows",))
-    found = verify("train.py", leaking, [elsewhere], least=Confidence.HIGH)
-    assert found.verdicts == ()
-    assert len(found.unpredicted) == 1
-    assert len(verify("train.py", leaking, [elsewhere]).verdicts) == 1
 
 
 def test_drift_without_a_holder_is_unpredicted_by_site() -> None:
@@ -393,15 +361,6 @@ def test_exit_codes_of_runs_that_did_not_end_well() -> None:
     assert verification([], rank(end=late)).exit_code == 2
     assert verification([], rank(holders=(holder(),), drifts=(drift(),), end=late)).exit_code == 1
     assert verification([], rank(end=End("interrupted", "interrupted"))).exit_code == 130
-
-
-def test_it_survives_json() -> None:
-    end = End("stopped", "stopped", where=SITE)
-    line = ran(tensors={"x": 512})
-    found = verification(
-        finding("GPU101"), rank(holders=(holder(),), drifts=(drift(),), lines=(line,), end=end)
-    )
-    assert Verification.from_json(json.loads(json.dumps(found.to_json()))) == found
 
 
 def test_the_batch_in_use_is_no_growth() -> None:

@@ -42,7 +42,9 @@ def usage(name: str) -> Usage:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_all_of_it_is_read(name: str) -> None:
-    agrees(read(path_of(name)), written(name))
+    recording = read(path_of(name))
+    agrees(recording, written(name))
+    assert recording.settings["expandable_segments"] is (name == "expandable")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -52,6 +54,10 @@ def test_the_figures_are_those_of_memory_stats(name: str) -> None:
     found = usage(name)
     assert (found.end_allocated, found.end_reserved) == (torch["allocated"], torch["reserved"])
     assert found.peak_reserved == torch["peak_reserved"]
+    assert found.peak_allocated == sum(share.bytes for share in found.at_peak)
+    assert found.end_allocated == sum(share.bytes for share in found.at_end)
+    assert max(point.allocated for point in found.timeline) == found.peak_allocated
+    assert max(point.reserved for point in found.timeline) == found.peak_reserved
     unsplit = torch["peak_allocated"] - found.peak_allocated  # blocks that were given out whole
     assert 0 <= unsplit <= 0.005 * torch["peak_allocated"]
     assert (unsplit == 0) or name == "ring"

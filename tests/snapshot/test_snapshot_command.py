@@ -188,12 +188,6 @@ def test_verify_without_a_gpu_leaves_no_snapshot_and_says_so(tmp_path: Path) -> 
     assert not (tmp_path / "run.pickle").exists()
 
 
-def test_verify_does_not_mix_snapshots_and_trials(tmp_path: Path) -> None:
-    done = _verify(tmp_path, "--fix", "--snapshot", "run.pickle")
-    assert done.returncode == 2
-    assert "--snapshot cannot be used with --fix" in done.stderr
-
-
 @pytest.mark.gpu
 def test_verify_leaves_a_snapshot(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")

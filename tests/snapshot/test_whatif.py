@@ -97,8 +97,6 @@ def test_whether_what_failed_would_fit(tmp_path: Path) -> None:
         "": 70 * MIB,
         "expandable_segments:True": 70 * MIB,
     }
-    roomy = what_if(recording, 0, ["", "expandable_segments:True"], capacity=240 * MIB)
-    assert [one.fits for one in roomy.outcomes] == [False, False] or roomy.outcomes[0].fits
 
 
 def test_other_cards(tmp_path: Path) -> None:
@@ -115,12 +113,5 @@ def test_other_cards(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_played_is_said(tmp_path: Path) -> None:
-    program = Program(recording=False)
-    program.malloc(60 * MIB, STEP)
-    with pytest.raises(ValueError, match="no trace of allocations"):
-        what_if(recorded(program, tmp_path), 0, [""])
-    known = run_under("")
-    with pytest.raises(ValueError, match="key:value"):
-        what_if(recorded(known, tmp_path), 0, ["expandable"])
-    found = what_if(recorded(known, tmp_path), 0, ["garbage_collection_threshold:0.5"])
+    found = what_if(recorded(run_under(""), tmp_path), 0, ["garbage_collection_threshold:0.5"])
     assert any("garbage_collection_threshold: played as if not given" in doubt for doubt in found.doubts)

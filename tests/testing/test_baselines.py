@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -34,39 +33,6 @@ def test_what_is_written_is_read_whatever_the_order(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["memory.json"]
     changed = baselines.add(path, {CPU: Peak(7)})
     assert (changed[H200], changed[CPU]) == (PEAK, Peak(7))
-
-
-def test_another_card_torch_or_world_is_another_entry() -> None:
-    known = {H200: PEAK}
-    assert known.get(Key(H200.subject, "NVIDIA A100", "2.11")) is None
-    assert known.get(Key(H200.subject, H200.card, "2.12")) is None
-    assert known.get(Key(H200.subject, H200.card, "2.11", world_size=2)) is None
-    assert baselines.elsewhere(known, CPU) == [H200.where]
-    assert baselines.elsewhere(known, Key("other.py", "cpu", "2.13")) == []
-
-
-@pytest.mark.parametrize(
-    ("now", "tolerance", "status"),
-    [
-        (10_000, 0.0, "within"),
-        (10_001, 0.0, "exceeded"),
-        (9_999, 0.0, "fell"),
-        (10_100, 1.0, "within"),
-        (10_101, 1.0, "exceeded"),
-        (9_900, 1.0, "within"),
-        (9_899, 1.0, "fell"),
-    ],
-)
-def test_tolerance_is_a_share_of_what_was_written_down(now: int, tolerance: float, status: str) -> None:
-    (found,) = baselines.compare(Peak(now), Peak(10_000), tolerance)
-    assert found.status == status
-    assert (found.now, found.before) == (now, 10_000)
-
-
-def test_other_stretches_are_compared_where_both_have_them() -> None:
-    now = Peak(10_000, others={"evaluation": 12_000, "later": 99_000})
-    found = {one.stretch: one.status for one in baselines.compare(now, PEAK)}
-    assert found == {"": "within", "evaluation": "exceeded"}
 
 
 def test_a_line_is_found_again_by_its_text_or_else_by_its_number() -> None:
@@ -153,14 +119,6 @@ def test_what_a_later_gpulint_or_an_editor_on_windows_writes_is_read(tmp_path: P
     data["peaks"][0]["colour"] = "blue"
     path.write_bytes(b"\xef\xbb\xbf" + json.dumps(data, indent=1).replace("\n", "\r\n").encode())
     assert baselines.read(str(path))[H200] == PEAK
-
-
-def test_who_adds_at_the_same_time_loses_nothing(tmp_path: Path) -> None:
-    path = str(tmp_path / "memory.json")
-    keys = [Key(f"script {number}", "cpu", "2.13") for number in range(40)]
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda key: baselines.add(path, {key: PEAK}), keys))
-    assert sorted(baselines.read(path)) == sorted(keys)
 
 
 def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:

@@ -133,31 +133,6 @@ def test_a_baseline_without_this_program_is_an_error_with_the_command_that_adds_
     assert f"`{adding}`" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (("--write-baseline",), "--write-baseline needs --baseline FILE"),
-        (BASELINE, "there is no baseline memory.json"),
-        (("--baseline", "broken.json"), "is not JSON"),
-        (("--baseline", "none/memory.json", "--write-baseline"), "does not exist"),
-        (("--exclusive", "--device", "cpu"), "--exclusive is about GPUs"),
-        (("--max-peak", "much"), "is not a size"),
-        (("--fix", "--max-peak", "1GiB"), "use them without --fix"),
-        (("--output-format", "markdown"), "use it with --fix, --max-peak or --baseline"),
-    ],
-)
-def test_what_makes_no_sense_is_refused_before_anything_runs(
-    folder: Path, arguments: tuple[str, ...], says: str
-) -> None:
-    (folder / "broken.json").write_text("{")
-    (folder / "train.py").write_text("raise SystemExit('it ran')")
-    done = verify(folder, *arguments, "train.py")
-    assert done.returncode == 2
-    assert says in done.stderr.replace("\n", " ")
-    assert "it ran" not in done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
-
-
 def test_the_lines_of_a_notebook_are_those_of_its_cells(folder: Path) -> None:
     head, loop = SCRIPT.strip().split("kept = []\n")
     (folder / "train.ipynb").write_text(notebook(head, loop.replace("400", "40")))
@@ -244,25 +219,19 @@ def test_python_has_the_same(folder: Path) -> None:
         gpulint.verify(path, device="cpu", baseline=folder / "none.json")
 
 
-PARALLEL = """
-import os
-import torch
+WRAPPED = """
 import torch.distributed as dist
-from torch import nn
 from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
 dist.init_process_group("gloo")
-model = {wrap}(nn.Linear(64, 64))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-for step in range(1000):
-    hidden = model(torch.randn(64, 64))
-    if "WIDE" in os.environ and dist.get_rank() == 1:
-        wide = torch.zeros(1024, 512)
-    hidden.pow(2).mean().backward()
-    optimizer.step()
-    optimizer.zero_grad()
+model = {wrap}(nn.Linear(64, 256))
 """
+PARALLEL = (
+    SCRIPT.replace("model = nn.Linear(64, 256)\n", WRAPPED)
+    .replace('"WIDE" in os.environ', '"WIDE" in os.environ and dist.get_rank() == 1')
+    .replace("step % 4 == 3", "False")
+)
 
 
 @pytest.mark.slow

@@ -87,8 +87,48 @@ def test_of_several_attempts_the_last_counts() -> None:
 SUITE = """
 import pytest
 import torch
+from torch import nn
 
+torch.manual_seed(0)
 KEPT = []
+
+def training(keep):
+    model = nn.Linear(64, 64)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    history = []
+    for _ in range(16):
+        loss = model(torch.randn(8, 64)).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if keep:
+            history.append(loss)
+    assert len(history) == (16 if keep else 0)
+
+@pytest.mark.gpu_memory(max_drift="0B", steps=10)
+def test_clean_training():
+    training(keep=False)
+
+@pytest.mark.gpu_memory(max_drift="0B", steps=10)
+def test_leaking_training():
+    training(keep=True)
+
+@pytest.mark.gpu_memory(max_drift="1KiB", steps=10)
+def test_leak_that_is_allowed():
+    training(keep=True)
+
+def test_fixture(gpu_memory):
+    mine = []
+    for number in gpu_memory.steps(14):
+        mine.append(torch.ones(256) * number)
+    assert gpu_memory.drift == 1024
+    with pytest.raises(pytest.fail.Exception, match="mine"):
+        gpu_memory.assert_no_drift()
+    gpu_memory.assert_no_drift("2KiB")
+
+@pytest.mark.gpu_memory(steps=10)
+def test_that_fails_by_itself():
+    assert 1 == 2
 
 @pytest.fixture
 def late(request):
@@ -126,8 +166,13 @@ def test_skipped():
 """
 
 
+def test_collection_does_not_import_torch(tmp_path: Path) -> None:
+    code = "import sys, gpulint.pytest_plugin; raise SystemExit('torch' in sys.modules or 'libcst' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False, cwd=tmp_path).returncode == 0
+
+
 @pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
-def test_what_cannot_be_measured_is_said_and_never_green(tmp_path: Path) -> None:
+def test_what_drifts_is_told_and_what_cannot_be_measured_is_never_green(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(SUITE)
     done = subprocess.run(
         [sys.executable, *"-m pytest -q -rs -p no:cacheprovider -p gpulint.pytest_plugin".split()],
@@ -137,7 +182,10 @@ def test_what_cannot_be_measured_is_said_and_never_green(tmp_path: Path) -> None
         text=True,
         check=False,
     )
-    assert "4 failed, 1 skipped, 1 error in" in done.stdout, done.stdout
+    assert "6 failed, 3 passed, 1 skipped, 1 error in" in done.stdout, done.stdout
+    assert "assert 1 == 2" in done.stdout
+    assert "list `history` in `training()`" in done.stdout
+    assert "512 B a step stay on the GPU, 0 B are allowed" in done.stdout
     assert "the marker came while fixtures were set up, too late for a peak" in done.stdout
     assert "test_wrong: gpu_memory: unknown keyword 'max_peek'" in done.stdout
     assert done.stdout.count("the test has to ask for the fixture by name") >= 2

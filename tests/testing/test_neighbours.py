@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import sys
-from types import ModuleType
 
 import pytest
-from fake_nvml import SOURCE
 
 from gpulint.operator import gpu
 from gpulint.operator.gpu import Card, Tenant
@@ -50,16 +48,3 @@ def test_after_a_card_that_is_not_there_cuda_sees_none() -> None:
 def test_without_the_library_it_is_said_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", None)
     assert "pip install nvidia-ml-py" in gpu.look()[1]
-
-
-def test_the_driver_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = ModuleType("pynvml")
-    exec(SOURCE, module.__dict__)
-    monkeypatch.setitem(sys.modules, "pynvml", module)
-    monkeypatch.setenv(
-        "FAKE_NVML",
-        '[{"name": "H200", "total": 1000, "used": 600, "temperature": 40, "processes": [[4000000, 500]]}]',
-    )
-    ((card,), problem) = gpu.look()
-    assert (card.index, card.uuid, card.name, card.used, problem) == (0, "GPU-H200", "H200", 600, "")
-    assert card.tenants == (Tenant(4_000_000, 500),)

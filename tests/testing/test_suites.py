@@ -183,21 +183,21 @@ def test_peaks_that_are_known(tmp_path: Path) -> None:
     assert len(json.loads(baseline.read_text())["peaks"]) == 3
 
 
-def test_a_committed_peak_that_grows_falls_or_is_missing(tmp_path: Path) -> None:
-    suite = write(
-        tmp_path,
-        """
+SIZED = """
 import os
 
 @pytest.mark.gpu_memory()
 def test_it():
     for _ in range(12):
-        torch.zeros(int(os.environ["SIZE"]), 1024)
+        torch.zeros(int(os.environ["SIZE"]) * (1 + int(os.environ.get("RANK", 0))), 1024)
 
 def test_unmarked():
     torch.zeros(5, 1024)
-""",
-    )
+"""
+
+
+def test_a_committed_peak_that_grows_falls_or_is_missing(tmp_path: Path) -> None:
+    suite = write(tmp_path, SIZED)
     given = ("--gpu-memory-baseline", "memory.json")
     missing, _ = run(tmp_path, suite, *given, SIZE="100")
     assert missing.returncode == pytest.ExitCode.USAGE_ERROR
@@ -341,16 +341,7 @@ def test_flaky():
 
 def test_each_rank_has_its_own_peak(tmp_path: Path) -> None:
     """Two ranks, as torchrun starts them, write one baseline at the same time, and each is held against its own entry."""
-    suite = write(
-        tmp_path,
-        """
-import os
-
-@pytest.mark.gpu_memory()
-def test_it():
-    torch.zeros(int(os.environ["SIZE"]) * (1 + int(os.environ["RANK"])), 1024)
-""",
-    )
+    suite = write(tmp_path, SIZED)
 
     def ranks(*options: str, **environment: str) -> list[subprocess.CompletedProcess[str]]:
         given = ("--gpu-memory-baseline", "memory.json", *options)

@@ -1,4 +1,5 @@
-"""Fixes that are wrong, each with a script in which it looks right: what a linter that guesses would offer.
+"""Fixes that are wrong, each with a script in which it looks right: what a linter that guesses would offer. Each is told by something
+else: by what goes backward, by weights, random numbers, prints, or by how it ends.
 
 A plant is a script, what the fix takes out of it, and what it puts there. All would save memory or time if they were right.
 """
@@ -20,7 +21,7 @@ y = torch.randint(0, 4, (8,))
 
 @dataclass(frozen=True)
 class Plant:
-    """A script and a wrong fix. `hides` says that the script would not fail for it."""
+    """A script and a wrong fix."""
 
     name: str
     script: str
@@ -61,23 +62,6 @@ for step in range(25):
         "1e-6 * penalty.detach()\n",
     ),
     plant(
-        "item() of an auxiliary loss",
-        """\
-MODEL
-head = nn.Linear(4, 1)
-optimizer.add_param_group({"params": head.parameters()})
-for step in range(25):
-    out = model(x)
-    losses = [F.cross_entropy(out, y)]
-    losses.append(head(out).square().mean())
-    optimizer.zero_grad()
-    sum(losses).backward()
-    optimizer.step()
-""",
-        "losses.append(head(out).square().mean())",
-        "losses.append(head(out).square().mean().item())",
-    ),
-    plant(
         "no_grad over HMC that catches its failure",
         """\
 q = torch.zeros(16, requires_grad=True)
@@ -96,67 +80,6 @@ for step in range(25):
         "    with torch.no_grad():\n        return ((q - mean) ** 2).sum()",
     ),
     plant(
-        "MAML without second order",
-        """\
-w = nn.Parameter(torch.randn(16, 4) * 0.1)
-meta = torch.optim.SGD([w], lr=0.1)
-for step in range(25):
-    inner = F.cross_entropy(x @ w, y)
-    grad = torch.autograd.grad(inner, w, create_graph=True)[0]
-    fast = w - 0.5 * grad
-    loss = F.cross_entropy(x @ fast, y)
-    meta.zero_grad()
-    loss.backward()
-    meta.step()
-""",
-        "fast = w - 0.5 * grad",
-        "fast = w - 0.5 * grad.detach()",
-    ),
-    plant(
-        "closure that returns a number",
-        """\
-model = nn.Linear(16, 4)
-optimizer = torch.optim.LBFGS(model.parameters(), max_iter=3, line_search_fn="strong_wolfe")
-def closure():
-    optimizer.zero_grad()
-    loss = F.cross_entropy(model(x), y)
-    loss.backward()
-    return loss
-for step in range(25):
-    optimizer.step(closure)
-""",
-        "    loss.backward()\n    return loss",
-        "    loss.backward()\n    return round(loss.item(), 3)",
-    ),
-    plant(
-        "checkpointing that does not keep the random numbers",
-        """\
-from torch.utils.checkpoint import checkpoint
-first = nn.Sequential(nn.Linear(16, 32), nn.Dropout(0.5))
-last = nn.Linear(32, 4)
-optimizer = torch.optim.SGD([*first.parameters(), *last.parameters()], lr=0.1)
-for step in range(25):
-    hidden = first(x)
-    loss = F.cross_entropy(last(hidden), y)
-    UPDATE
-""",
-        "hidden = first(x)",
-        "hidden = checkpoint(first, x, use_reentrant=False, preserve_rng_state=False)",
-    ),
-    plant(
-        "dropout with a generator of its own",
-        """\
-MODEL
-noise = torch.Generator().manual_seed(7)
-for step in range(25):
-    keep = (torch.rand(8, 16, generator=noise) > 0.5).float()
-    loss = F.cross_entropy(model(x * keep), y)
-    UPDATE
-""",
-        "torch.rand(8, 16, generator=noise)",
-        "torch.rand(8, 16)",
-    ),
-    plant(
         "random numbers drawn once instead of each step",
         """\
 MODEL
@@ -167,42 +90,6 @@ for step in range(25):
 """,
         "    mask = torch.rand(8, 16) > 0.5\n",
         "    mask = None\n",
-    ),
-    plant(
-        "autocast over what was computed in full precision",
-        """\
-MODEL
-for step in range(25):
-    loss = F.cross_entropy(model(x), y)
-    UPDATE
-""",
-        "    loss = F.cross_entropy(model(x), y)",
-        "    with torch.autocast('cpu', dtype=torch.bfloat16):\n        out = model(x)\n    loss = F.cross_entropy(out.float(), y)",
-    ),
-    plant(
-        "gradients scaled and never unscaled",
-        """\
-MODEL
-for step in range(25):
-    loss = F.cross_entropy(model(x), y)
-    optimizer.zero_grad()
-    loss.backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5)
-    optimizer.step()
-""",
-        "    loss.backward()\n",
-        "    loss.backward()\n    [p.grad.mul_(1024) for p in model.parameters()]\n",
-    ),
-    plant(
-        "zero_grad left out",
-        """\
-MODEL
-for step in range(25):
-    loss = F.cross_entropy(model(x), y)
-    UPDATE
-""",
-        "    optimizer.zero_grad()\n",
-        "",
     ),
     plant(
         "gradients set to None for an optimizer with weight decay",
@@ -249,23 +136,6 @@ for step in range(25):
         "",
     ),
     plant(
-        "buffers that are no longer averaged",
-        """\
-import copy
-model = nn.Linear(16, 4)
-average = copy.deepcopy(model).requires_grad_(False)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for step in range(25):
-    target = average(x).detach()
-    loss = F.mse_loss(model(x), target + 1)
-    UPDATE
-    for a, p in zip(average.parameters(), model.parameters()):
-        a.copy_(0.9 * a + 0.1 * p.detach())
-""",
-        "a.copy_(0.9 * a + 0.1 * p.detach())",
-        "a = 0.9 * a + 0.1 * p.detach()",
-    ),
-    plant(
         "a snapshot that follows the weights",
         """\
 import copy
@@ -299,18 +169,6 @@ print(f"validation {float(total):.4f}")
 """,
         "total += F.cross_entropy(model(x + step), y)",
         "total += round(F.cross_entropy(model(x + step), y).item(), 2)",
-    ),
-    plant(
-        "a model deleted that is used once more",
-        """\
-MODEL
-for step in range(25):
-    loss = F.cross_entropy(model(x), y)
-    UPDATE
-print(model(x).argmax(1).tolist())
-""",
-        "print(model(x)",
-        "del model\nprint(model(x)",
     ),
     plant(
         "exit status that tells of a check",

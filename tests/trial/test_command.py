@@ -171,23 +171,6 @@ def test_a_script_that_fails_is_status_2_with_its_own_words(
     assert "invalid literal for int()" in shown.err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--dry-run"], "use it with --fix"),
-        (["--output-format", "markdown"], "use it with --fix"),
-        (["--fix", "--show-output"], "cannot be used with --fix"),
-        (["--fix", "--cut-epochs"], "cannot be used with --fix"),
-        (["--fix", "--max-runs", "2"], "--max-runs"),
-    ],
-)
-def test_options_that_make_no_sense_are_refused(
-    script: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
-) -> None:
-    assert dispatch(["verify", *arguments, "train.py"]) == 2
-    assert said in capsys.readouterr().err
-
-
 @pytest.mark.slow
 def test_killed_at_any_moment_it_leaves_the_sources_whole(script: Path) -> None:
     command = [sys.executable, "-m", "gpulint", "verify", "--fix", "train.py"]

@@ -39,12 +39,6 @@ EXACT = Baseline(run(), run())
 NOISY = Baseline(run(), run(changed(losses=scaled(1e-6, 5), norms=scaled(1e-7, 5))))
 
 
-def test_the_same_is_no_difference() -> None:
-    assert EXACT.difference(run()) == ""
-    assert EXACT.is_exact
-    assert EXACT.noise().endswith("bit for bit")
-
-
 @pytest.mark.parametrize(
     "other",
     [
@@ -81,12 +75,6 @@ def test_a_script_that_differs_from_itself_altogether_hides_everything() -> None
     assert Baseline(run(), run(changed(losses=scaled(0.3)))).is_blind
     assert not Baseline(run(), run(changed(losses=scaled(0.3, 20)))).is_blind
     assert not NOISY.is_blind
-
-
-def test_how_it_ends_is_part_of_it() -> None:
-    assert EXACT.broken(run(end="raised")) == "the script raised"
-    assert "three times" in EXACT.broken(run(end="timeout"))
-    assert EXACT.broken(run()) == ""
 
 
 def test_how_far_two_values_are_apart() -> None:

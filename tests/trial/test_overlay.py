@@ -18,14 +18,12 @@ MODULE = "def answer():\n    return 41\n"
 FIXED = "# a line more\ndef answer():\n    return 42\n"
 
 
-def start(
-    tmp_path: Path, script: str, text: str, name: str = "module.py", encoding: str = "utf-8", **variables: str
-) -> subprocess.CompletedProcess[str]:
+def start(tmp_path: Path, script: str, text: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run a script in a process of its own that has an overlay with the text of one file."""
     (tmp_path / "main.py").write_text(dedent(script), encoding="utf-8")
     folder = tmp_path / "overlay"
     folder.mkdir()
-    written = overlay.write(str(folder), {str(tmp_path / name): text.encode(encoding)}, variables)
+    written = overlay.write(str(folder), {str(tmp_path / "module.py"): text.encode()}, variables)
     environment = {**os.environ, **written}
     command = [sys.executable, "main.py"]
     return subprocess.run(
@@ -100,23 +98,6 @@ def test_workers_see_the_text(tmp_path: Path, module: Path, method: str) -> None
     assert done.stdout.startswith("[(43,"), done.stderr
 
 
-def test_a_spawned_worker_loads_the_main_script_as_fixed(tmp_path: Path) -> None:
-    script = """
-        import multiprocessing, runpy, sys
-        if __name__ == "__main__":
-            sys.argv = ["script.py"]
-            runpy.run_path("script.py", run_name="__main__")
-    """
-    real = "import multiprocessing\nVALUE = 1\ndef work(n):\n    return VALUE\n"
-    main = (
-        "if __name__ == '__main__':\n    import sys\n    sys.modules['__main__'].__dict__.update(globals())\n"
-    )
-    (tmp_path / "script.py").write_text(real, encoding="utf-8")
-    fixed = real.replace("VALUE = 1", "VALUE = 2") + main + "    print(VALUE)\n"
-    done = start(tmp_path, script, fixed, "script.py")
-    assert done.stdout == "2\n", done.stderr
-
-
 def test_another_python_sees_the_text_and_its_own_surroundings(tmp_path: Path, module: Path) -> None:
     site = tmp_path / "site"
     site.mkdir()
@@ -132,16 +113,6 @@ def test_another_python_sees_the_text_and_its_own_surroundings(tmp_path: Path, m
     assert (answer, theirs) == ("42", "True")
     assert str(site) in paths
     assert str(tmp_path / "overlay") not in paths
-
-
-def test_encodings_and_line_ends_are_the_files_own(tmp_path: Path) -> None:
-    text = "# -*- coding: latin-1 -*-\r\nNAME = 'caf\xe9'\r\ndef name():\r\n    return NAME\r\n"
-    (tmp_path / "module.py").write_bytes(b"NAME = ''\n")
-    script = (
-        "import module, linecache; print(ascii(module.name()), ascii(linecache.getline(module.__file__, 2)))"
-    )
-    done = start(tmp_path, script, text, encoding="latin-1")
-    assert done.stdout == "'caf\\xe9' \"NAME = 'caf\\xe9'\\n\"\n"
 
 
 def test_this_process_is_as_it_was() -> None:

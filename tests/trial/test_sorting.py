@@ -57,13 +57,6 @@ def wrong(bad: set[int]) -> Callable[[set[int]], str]:
     return lambda chosen: "changes the result" if chosen & bad else "pays"
 
 
-def test_each_is_tried_alone_where_there_are_runs() -> None:
-    bench = Bench(lambda chosen: "breaks" if 2 in chosen else "pays" if 1 in chosen else "changes nothing")
-    assert bench.sort(3) == {1: "pays", 2: "breaks", 3: "changes nothing"}
-    assert bench.kept == {1}
-    assert all(one.alone for one in bench.sorting.judged.values())
-
-
 @pytest.mark.parametrize("bad", [{1}, {5}, {8}, {2, 7}, {4, 5}])
 def test_the_guilty_are_found_by_halves(bad: set[int]) -> None:
     bench = Bench(wrong(bad), runs=9 if len(bad) == 1 else 15)

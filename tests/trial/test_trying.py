@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from gpulint.claims import Claim
 from gpulint.reports.markdown import markdown
 from gpulint.reports.page import page
 from gpulint.reports.terminal import write
-from gpulint.reports.trial import as_json, document
+from gpulint.reports.trial import document
 from gpulint.runtime.parent.runner import Run
 from gpulint.trial.plan import Trial
 from gpulint.trial.trying import Execute, NotWritten, apply, try_fixes
@@ -95,25 +94,10 @@ def test_the_wrong_one_of_two_is_told_from_the_right_one(script: Path, tried: Tr
     write(told, out)
     for shown in (out.getvalue(), markdown(told)):
         assert "+    kept.append(loss.item())" in shown
-        assert "changes the result" in shown
         assert "called safe and is not" in shown
         assert "Before" in shown
-    data = json.loads(json.dumps(as_json(trial)))
-    assert [one["status"] for one in data["fixes"]] == ["changes the result", "pays"]
-    assert data["runs"]["after"]["ranks"]
-    drawn = page(told)
-    assert 'class="s-allocated-before"' in drawn
-    assert "kept.append(loss.item())" in drawn
-    assert "- **pays** `" in markdown(told)
+    assert 'class="s-allocated-before"' in page(told)
     assert "```diff" in markdown(told)
-
-
-def test_few_runs_halve_instead_of_trying_each(tried: Tried) -> None:
-    numbers = ("optimizer.zero_grad()", "optimizer.zero_grad(set_to_none=True)")
-    trial = tried(LOOP, WRONG, RIGHT, numbers, max_runs=6)
-    assert len(trial.attempts) <= 6
-    assert trial.judged[0].status in ("changes the result", "not tried")
-    assert RIGHT[0] not in str(trial.texts) or not trial.texts
 
 
 def test_a_fix_without_effect_is_not_applied(tried: Tried) -> None:
