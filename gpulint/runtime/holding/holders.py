@@ -10,7 +10,7 @@ import os
 import statistics
 import types
 from collections import Counter, deque
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Set
+from collections.abc import Hashable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
@@ -57,7 +57,8 @@ def find(
     roots = (walking.other_roots, walking.library_frames, walking.instances)
     walk = Walk(targets, key_of, old)
     with walking.undisturbed(), contextlib.closing(walk):
-        walking.explore(walk, walking.user_roots(frames, extra_frames))
+        for variables in walking.user_roots(frames, extra_frames):
+            walking.explore(walk, variables)
         if not targets and not walking.reaches_old(walk):
             return []  # as it is where nothing leaks: what the nodes keep need not be looked at then
         walking.follow_graphs(walk)
@@ -74,7 +75,9 @@ def find(
         return sorted(found, key=lambda holder: (-holder.bytes, -holder.nodes, holder.text))
 
 
-def _hold_others_too(walk: Walk, groups: Iterable[_Group], roots: Iterator[tuple[Any, walking.Root]]) -> None:
+def _hold_others_too(
+    walk: Walk, groups: Iterable[_Group], variables: list[list[tuple[Any, walking.Root]]]
+) -> None:
     """A limit of one holder says nothing where others, without it, hold what it holds."""
     limited = [group for group in groups if group.name.limit]
     held = {key: block for group in limited for key, block in group.held.items()}
@@ -83,7 +86,7 @@ def _hold_others_too(walk: Walk, groups: Iterable[_Group], roots: Iterator[tuple
     barred = frozenset(itertools.chain.from_iterable(group.objects for group in limited))
     again = Walk(held, walk.key_of, range(0), cut=lambda value, _: id(value) in barred)
     with contextlib.closing(again):
-        walking.explore(again, roots)
+        walking.explore(again, itertools.chain.from_iterable(variables))
         walking.follow_graphs(again)
         for group in limited:
             if len(again.found.keys() & group.held.keys()) >= OTHERS * len(group.held):

@@ -8,6 +8,7 @@ import os
 from collections import deque
 from collections.abc import Hashable, Set
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from gpulint.runtime.holding import walking
@@ -70,7 +71,7 @@ def idle(
 
 def _walk(walk: walking.Walk, frames: Frames) -> None:
     """From all variables of the user's."""
-    walking.explore(walk, walking.user_roots(frames))
+    walking.explore(walk, chain.from_iterable(walking.user_roots(frames)))
     walking.follow_graphs(walk)
 
 

@@ -87,7 +87,7 @@ class Walk:
 # -- through Python objects --------------------------------------------------------------------------------
 
 
-def explore(walk: Walk, roots: Iterator[tuple[Any, Any]]) -> None:
+def explore(walk: Walk, roots: Iterable[tuple[Any, Any]]) -> None:
     queue: deque[Any] = deque()
     for value, root in roots:
         _reach(walk, queue, value, root)
@@ -312,14 +312,16 @@ def _on_stacks(
     return found
 
 
-def user_roots(frames: Frames, extra: tuple[types.FrameType, ...] = ()) -> Iterator[tuple[Any, Root]]:
-    """The variables of the user's: of running functions, with the frames that `extra` are on top of, and of modules."""
-    for frame in _on_stacks(frames.is_user, extra):
-        if frame.f_code.co_name != "<module>":
-            for name, value in frame_locals(frame).items():
-                yield value, Root("local", name, frame)
-    for module in user_modules(frames):
-        yield from _globals_of(module)
+def user_roots(frames: Frames, extra: tuple[types.FrameType, ...] = ()) -> list[list[tuple[Any, Root]]]:
+    """The variables of the user's, those that last longer first: of running functions, with the frames that `extra` are on top of, and
+    of modules; then those of the innermost function, which may run for one step, and have at hand what others keep."""
+    running = [one for one in _on_stacks(frames.is_user, extra) if one.f_code.co_name != "<module>"]
+    inner, *outer = [
+        [(value, Root("local", name, frame)) for name, value in frame_locals(frame).items()]
+        for frame in running
+    ] or [[]]
+    own = map(_globals_of, user_modules(frames))
+    return [[*itertools.chain.from_iterable(outer), *itertools.chain.from_iterable(own)], inner]
 
 
 def user_modules(frames: Frames) -> Iterator[types.ModuleType]:
