@@ -177,8 +177,7 @@ def _of_again(asked: Asked, hook: Hook) -> Iterator[Answer]:
     if way is not None and way.rate == "phase":
         yield left_open(Question.REPEATS, "it is registered once a phase, and not in each step", way.loop)
     if way is None:
-        clause = f"how often `{function.name}` is called, which runs the network itself, is not shown"
-        yield left_open(Question.REPEATS, clause)
+        yield left_open(Question.REPEATS, f"how often `{function.name}` runs the network is not shown")
     if hook.shared:
         yield left_open(Question.OUTLIVES, "who gets the handle may remove the hook")
     yield proven(Question.OUTLIVES, "each run of it leaves one more hook")

@@ -94,8 +94,9 @@ def _is_run_without_grad(evaluator: Evaluator, function: Function) -> bool:
     """Whether a framework calls the method, and switches grad off before."""
     if function.cls is None or function.parent is not None:
         return False
-    bases = (one for one in evaluator.program.lineage(function.cls) if isinstance(one, str))
-    rows = (evaluator.table.own(f"hooks.{one.rpartition('.')[2]}", function.name) for one in bases)
+    bases = (one.split(".") for one in evaluator.program.lineage(function.cls) if isinstance(one, str))
+    names = (name for one in bases for name in (one[-1], f"{one[0]}.{one[-1]}"))
+    rows = (evaluator.table.own(f"hooks.{one}", function.name) for one in names)
     row = next(filter(None, rows), None)
     return row is not None and row.mode == "off"
 

@@ -1,4 +1,4 @@
-"""torchmetrics and ignite run `update` with grad off, so that a sum of what is computed there has no graph."""
+"""torchmetrics runs `update` with grad off, so that a sum of what is computed there has no graph."""
 
 import torch
 import torch.nn.functional as F

@@ -163,9 +163,10 @@ def given_to_keep(evaluator: Evaluator, function: Function) -> Iterator[Store]:
 
 def _as_given(evaluator: Evaluator, parameter: ast.arg, frame: Frame) -> Value:
     """What a parameter is by its annotation or its uses, given by whoever is not seen."""
-    (made,) = (one for one in frame.flow.definitions[parameter.arg] if one.node is parameter)
-    found = evaluator.definition(made, frame)
-    if found.is_known and not found.assumptions:
+    names, declared = evaluator.names, parameter.annotation
+    by_use = names.role(parameter.arg, frame.function)
+    found = by_use if declared is None else names.annotated(declared, parameter, frame)
+    if found is not None and found.is_known and not found.assumptions:
         return found
     return Value("unknown", Graph.MAY, origins=frozenset({(parameter, frame)}))
 
