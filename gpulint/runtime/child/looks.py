@@ -193,8 +193,11 @@ class Looks:
 
     @property
     def piles(self) -> bool:
-        """Whether something of that is kept, and not just replaced by something larger each time."""
-        return not all(drift.enlarged for drift in self._leaks())
+        """Whether something of that is kept, and not just replaced by something larger each time, as long as what came since does not show
+        that it has stopped."""
+        lingering = self._session.lingering
+        since = lingering.later(same=True) if lingering is not None else Later()
+        return not all(drift.enlarged or since.stopped(drift.bytes_per_step) for drift in self._leaks())
 
     def _leaks(self) -> list[Drift]:
         windows = (window for series in self._session.series.values() for window in series.windows)

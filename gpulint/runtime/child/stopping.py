@@ -211,11 +211,12 @@ class Stopping:
 
     @property
     def _patrols(self) -> bool:
-        """Whether growth may begin yet, or windows have come round too seldom. What grows from step to step is known without them."""
+        """Whether growth may begin yet, or windows have come round too seldom. What grows from step to step, and does not stop, is known
+        without them."""
         session, lingering = self._session, self._session.lingering
         if lingering is None or session.world_size > 1:
             return False
-        going = lingering.seconds < lingering.patrol and not self._looks.piles
+        going = lingering.seconds < lingering.patrol and (lingering.holding or not self._looks.piles)
         return self._windows.missing or (
             going and (session.options.trial is None or self._windows.mark_open())
         )
