@@ -55,6 +55,7 @@ STATUSES = {
     "a rolling window": (at(range(14, STEPS)), [5 * 512] * (STEPS + 1), "occasional"),
     "in the last steps alone": (at(range(15, STEPS)), None, "occasional"),
     "a window that became full": (at(range(2, STEPS)), [min(n, 10) * 512 for n in EVERY], "bounded"),
+    "set up once, beside what each leaves": (at(range(STEPS), 4096) | {0: 32 << 20}, None, "leak"),
     "a cache that fills up": (at((0, 1, 2, 4, 7)), None, "occasional"),
     "one alone": ({3: 8 << 20}, None, "occasional"),
 }

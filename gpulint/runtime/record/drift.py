@@ -194,7 +194,7 @@ class _Look:
         if after_ends or self.begins_late(events, eligible, late, total):
             eligible = late
         each = statistics.median_low(alive.get(i, 0) / (edges[i + 1] - edges[i]) for i in eligible)
-        status, reason = self.status(events, eligible, each, total / self.steps(eligible))
+        status, reason = self.status(events, eligible, each, self.mean(alive, eligible))
         count, share = sum(births.counts.get(i, 0) for i in alive), len(alive) / len(eligible)
         return self.drift(status, total, count, share, self.steps(eligible), reason, len(events))
 
@@ -212,6 +212,13 @@ class _Look:
             return False
         (start, low), (end, high) = late[0], late[-1]
         return high - low < STOPPED * each * (end - start) and slope_of(late) < STOPPED * each
+
+    def mean(self, alive: Mapping[int, int], eligible: Sequence[int]) -> float:
+        """Bytes a step, without the stretch that has left most: what is set up once, a workspace for cuBLAS, may be a thousand times
+        what each of the others leaves."""
+        most = max(alive, key=alive.__getitem__)
+        others = [i for i in eligible if i != most] or eligible
+        return sum(alive.get(i, 0) for i in others) / self.steps(others)
 
     def steps(self, eligible: Sequence[int]) -> int:
         return sum(self.edges[i + 1] - self.edges[i] for i in eligible)
