@@ -11,8 +11,8 @@ class HeldGraph(HeldRule):
     Finds values with an autograd graph that outlive their iteration: a loss added to a running total, appended to
     a list, put into a dict, or handed to a meter that keeps it.
 
-    With doubts, each in words, it also tells of a step that returns its loss after the backward through it, and of a metric or
-    reporter that adds up what its callers hand over.
+    With doubts, each in words, it also tells of a step that returns its loss after the backward through it, and of a metric, a
+    reporter or a library's function that keeps, or adds up, tensors that its callers hand over.
 
     ## Why is this bad
     A tensor keeps the graph that made it. Held across iterations, so is everything the graph saved. Where no

@@ -57,6 +57,26 @@ def verdicts(one: Explained) -> list[tuple[Question, Verdict]]:
     return [(because.answer.question, because.answer.verdict) for because in one.answers]
 
 
+def test_an_attribute_that_only_its_uses_show_to_be_a_network_is_nothing_that_was_made() -> None:
+    text = """
+import torch
+
+class Trainer:
+    def __init__(self):
+        self.network = None
+
+    def save(self, path):
+        state = self.network.state_dict()
+        self.best = state
+        torch.save(state, path)
+
+    def load(self, path):
+        self.network.load_state_dict(torch.load(path))
+        self.network.eval()
+"""
+    assert [one.code for one in explained(text)]
+
+
 # -- the arithmetic ------------------------------------------------------------------------------------------
 
 
