@@ -250,7 +250,7 @@ def _group(walk: Walk, modules: bool, sizes: Set[int], several: int) -> list[_Gr
 
 def _holding(path: list[Any], epochs: _Sets, optimizers: _Sets, enough: int) -> int:
     """Position in the path of the object that gathers memory of several steps: the list, not the dict in it
-    that was made anew in each step. `enough` is 3 rather than 2 for steps, because one's memory may lie on both
+    that was made anew in each step, nor the tuple with what two steps have made. `enough` is 3 rather than 2 for steps, because one's memory may lie on both
     sides of a boundary. An optimizer gathers its state, but not where there are ever more of them."""
     for position, above in enumerate(path[:-1]):
         if is_one(above, torch.optim.Optimizer):
@@ -259,8 +259,10 @@ def _holding(path: list[Any], epochs: _Sets, optimizers: _Sets, enough: int) -> 
                 higher = range(position + 1, len(path) - 1)
                 return next((p for p in higher if len(optimizers.get(id(path[p]), ())) >= enough), position)
     for position, above in enumerate(path[:-1]):
-        if len(epochs.get(id(above), ())) >= enough and not is_namespace(path, position):
-            return position
+        gathered = len(epochs.get(id(above), ()))
+        if gathered >= enough and not is_namespace(path, position):
+            around = _nearest_container(path[position:]) if is_one(above, tuple) else 0
+            return position + (around if len(epochs[id(path[position + around])]) > gathered else 0)
     return _nearest_container(path)
 
 
