@@ -102,10 +102,10 @@ BUDGETS = {
     f"{ANALYSIS}.domain": 155,
     f"{ANALYSIS}.evaluate": 3_051,
     f"{ANALYSIS}.models": 230,
-    f"{ANALYSIS}.queries": 4_841,
+    f"{ANALYSIS}.queries": 4_839,
     RULES: 6_206,
 }
-MOST_OF_READING = 16_000  # all of them together; 16,000 is the aim
+MOST_OF_READING = 15_998  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 

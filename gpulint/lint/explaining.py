@@ -222,8 +222,8 @@ class _File:
         facts += [
             ("made", f"`{quoted(ast.unparse(at), 60)}`", at)
             for at, _ in sorted(value.origins, key=_begins)  # in whichever order they were found
-            if isinstance(at, ast.AST)
-            and at is not node  # else an attribute that only its uses show to be a network
+            # no node is an attribute that only its uses show to be a network
+            if isinstance(at, ast.AST) and at is not node
         ]
         facts += [("assumed", one.clause, one.at or node) for one in value.assumptions]
         uses = consumers(evaluator, node, frame, "graph" if value.graph else "storage")

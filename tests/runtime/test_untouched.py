@@ -217,3 +217,14 @@ def test_a_copy_that_nothing_touches_is_reported_and_can_be_limited(tmp_path):
     assert found["drift"] == 0
     assert done.returncode == 1, done.stderr
     assert done.stderr == ""
+
+
+def test_a_tuple_of_two_steps_is_no_gatherer_where_a_list_is() -> None:
+    from gpulint.runtime.holding.holders import _holding
+
+    kept = torch.zeros(1)
+    entry = (kept, kept)
+    ring, root = [entry], object()
+    epochs = {id(kept): {1}, id(entry): {1, 2}, id(ring): {1, 2, 3}}
+    assert _holding([kept, entry, ring, root], epochs, {}, 2) == 2
+    assert _holding([kept, entry, root], epochs, {}, 2) == 1

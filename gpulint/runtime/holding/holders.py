@@ -250,8 +250,8 @@ def _group(walk: Walk, modules: bool, sizes: Set[int], several: int) -> list[_Gr
 
 def _holding(path: list[Any], epochs: _Sets, optimizers: _Sets, enough: int) -> int:
     """Position in the path of the object that gathers memory of several steps: the list, not the dict in it
-    that was made anew in each step, nor the tuple with what two steps have made. `enough` is 3 rather than 2 for steps, because one's memory may lie on both
-    sides of a boundary. An optimizer gathers its state, but not where there are ever more of them."""
+    that was made anew in each step, nor the tuple with what two steps have made. `enough` is 3 rather than 2 for steps, because one's
+    memory may lie on both sides of a boundary. An optimizer gathers its state, but not where there are ever more of them."""
     for position, above in enumerate(path[:-1]):
         if is_one(above, torch.optim.Optimizer):
             state = attribute(above, "state")

@@ -639,9 +639,8 @@ def _root(node: Any) -> tuple[ast.Name | None, str]:
 def _unchanged(name: Any, frame: Frame) -> set[Definition]:
     """What gives a name its object, however it has been changed since."""
     given = list(frame.flow.reaching(name))
-    if isinstance(name.ctx, ast.Store) and not frame.flow.is_bound(
-        name
-    ):  # what it was before it is given anew
+    # what it was before it is given anew
+    if isinstance(name.ctx, ast.Store) and not frame.flow.is_bound(name):
         given += [one for one in frame.flow.definitions.get(name.id, ()) if one.node is not name]
     return {one for one in _with_earlier(frame.flow, given, "inplace") if one.kind != "inplace"}
 
