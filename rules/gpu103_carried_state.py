@@ -7,6 +7,7 @@ from typing import Any, Final
 from gpulint.analysis.asked import Asked
 from gpulint.analysis.domain.values import Value
 from gpulint.analysis.project.file import Class, Function
+from gpulint.analysis.queries.calls import leading_to
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.graphs.backwards import Backward, backwards
 from gpulint.analysis.queries.graphs.carried import (
@@ -19,7 +20,7 @@ from gpulint.analysis.queries.graphs.carried import (
     set_anew,
 )
 from gpulint.analysis.queries.networks.module_mode import module_mode
-from gpulint.analysis.queries.networks.runs import Run, runs, runs_of
+from gpulint.analysis.queries.networks.runs import Run, runs_of
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import arguments, called_on, default_of, keyword
@@ -30,6 +31,9 @@ from gpulint.rule import Change, Claimed, Cost, Insert, Remove, Repair, Report, 
 
 _COST: Final = Cost("the activations of all earlier iterations", "7.06 MiB a step for an LSTM, and a step ever slower; H200, torch 2.11")  # fmt: skip
 _OF_INPUT: Final = Cost("what these operations save of the input, for each earlier iteration")
+
+
+_CALLERS: Final = 12  # functions that lead to what carries it
 
 
 class CarriedState(Rule):
@@ -129,15 +133,10 @@ def _considered(
 
 
 def _backwards(asked: Asked, one: Carried) -> list[Backward]:
-    """The backwards of each round, or of those who call the function in it."""
-    function, evaluator = one.frame.function, asked.evaluator
-    several = [function]
-    if one.loop is None:
-        several += [site.frame.function for site in evaluator.callers(function)]
-    for other in asked.file.functions if one.loop is None and len(several) == 1 else ():
-        if any(each.network.ref is function.cls for each in runs(evaluator, asked.root(other))):
-            several.append(other)
-    found = [each for other in dict.fromkeys(several) for each in backwards(evaluator, other)]
+    """The backwards of each round: of the loop, or of those who lead to what an object carries."""
+    evaluator, function = asked.evaluator, one.frame.function
+    several = [function] if one.loop is not None else leading_to(evaluator, function, _CALLERS)
+    found = [each for other in several for each in backwards(evaluator, other)]
     return [each for each in found if one.loop is None or one.loop in each.frame.flow.loops(each.call)]
 
 

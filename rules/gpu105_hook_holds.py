@@ -17,8 +17,6 @@ from gpulint.analysis.queries.hooks import Hook, Stored, hooks, runs_under, stor
 from gpulint.analysis.queries.lifetime import emptied
 from gpulint.analysis.queries.multiplicity import Repeats
 from gpulint.analysis.queries.networks.forwards import Forward, forwards
-from gpulint.analysis.queries.networks.placed import moved_anywhere
-from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.flow import Flow
 from gpulint.analysis.syntax.nodes import arguments, called_on
@@ -278,7 +276,6 @@ def _of_held(
         yield refuted(Question.GRAPH, "it has no graph, and goes to the host or makes way for the next")
     if any(use.role in ("backward", "fed") for use in one.uses):
         yield refuted(Question.BACKWARD, "a backward, or a forward, goes through what is kept")
-    alone = [each for each in running if not outcome(evaluator, each.call, each.frame).wanted]
     if one.grows:
         several = list(_emptied(asked, one))
         taken = [by for by, where, _ in several if where.function in takers]
@@ -286,13 +283,8 @@ def _of_held(
             beside = bounds or _is_in_time(asked, by, where, running)
             if frame.flow.conditions(one.use.node) if by in taken else beside:
                 yield refuted(Question.OUTLIVES, "it is emptied, or bounded", by)
-        if taken and not alone:
-            yield left_open(Question.REACHED, "whether forwards run that no backward follows is not shown")
         if not (taken or graph) and _is_wanted_there(asked, outside):
             yield refuted(Question.READS, "what is made of it is wanted on the device")
-        places = (moved_anywhere(evaluator, each.expression, each.frame) for each in running)
-        if not graph and any(where.device == "host" for where in places):
-            yield left_open(Question.DEVICE, "nothing moves the network to a GPU")
         yield proven(Question.OUTLIVES, "nothing empties it where no backward comes")
     else:
         cut = any(use.role == "cuts" for use in outside)
@@ -304,8 +296,6 @@ def _of_held(
             yield left_open(Question.MEANT, "nothing shows that it is meant to be free of its graph")
         if not cut or any(use.role in ("returned", "given") for use in outside):
             yield left_open(Question.READS, "whether somebody takes a gradient through it is not shown")
-        if running and not alone:
-            yield left_open(Question.BACKWARD, "a backward frees the graph in each step")
     if not running:
         yield left_open(Question.REPEATS, "how many forwards run while the hook is there is not shown")
     yield from reached(evaluator, one.hook.frame.function)

@@ -19,7 +19,6 @@ from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
 # Arguments by which an evaluation does not pile up on the device, or gathers little.
 _SPARES: Final = ("batch_eval_metrics", "eval_accumulation_steps", "prediction_loss_only", "predict_with_generate", "preprocess_logits_for_metrics")  # fmt: skip
 # What has a trainer evaluate, be it while it trains.
-_EVALUATES: Final = frozenset("do_eval eval_strategy evaluate evaluation_strategy predict".split())
 # Heads that give a score for each word of a vocabulary, or each class, at each place.
 _DENSE: Final = re.compile(
     r"For(?:CausalLM|MaskedLM|PreTraining|ConditionalGeneration|Seq2SeqLM|SemanticSegmentation|UniversalSegmentation|"
@@ -145,8 +144,6 @@ def _answers(asked: Asked, call: ast.Call, frame: Frame) -> Iterator[Answer]:
         yield refuted(Question.SIZE, "a few numbers for each sample or token")
     elif not dense or not all(dense):
         yield left_open(Question.SIZE, "how much the network gives for each sample, the code does not say")
-    if asked.file.words.isdisjoint(_EVALUATES):
-        yield left_open(Question.REACHED, "whether it evaluates at all is not shown")
     yield from reached(asked.evaluator, frame.function)
 
 

@@ -190,7 +190,9 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
             "it becomes an array undetached, so grad is off where that is not seen, or the network cuts it"
         )
         is_on = grad.mode == "on" and grad.called and not run.network.others and entered(evaluator, run)
-        verdict = refuted if not is_on and _is_near(evaluator, run, what.undetached) else left_open
+        is_cut = any(one.role == "cuts" for one in what.read)  # nobody would, if grad were off
+        is_shown = not (is_on or is_cut) and _is_near(evaluator, run, what.undetached)
+        verdict = refuted if is_shown else left_open
         yield verdict(Question.GRAPH, clause)
     phase = None
     if what.wanted:

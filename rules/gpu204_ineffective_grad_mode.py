@@ -32,7 +32,6 @@ _LOSES_GRAPH = "code that counts on the graph of a result in that block breaks"
 _WHY = {
     "bare": "`{name}()` as a statement makes a context manager and drops it: grad mode stays as it was",
     "uncalled": "`with {name}:` is given the class, not a context manager, and raises as soon as it is reached",
-    "and": "`and` and `or` choose one of two contexts: `{name}()` is never entered",
     "class": "`no_grad` on the class `{name}` covers its constructor only; its methods run with grad enabled",
     "volatile": "`volatile=True` has had no effect since torch 0.4: the forward saves its activations",
 }
@@ -136,10 +135,6 @@ def _in_blocks(asked: Asked, function: Function) -> Iterator[Claimed]:
             expr = item.context_expr
             if not isinstance(expr, ast.Call) and _mode(asked, expr, frame):
                 yield _claim(asked, "uncalled", expr, function, _at_entry(asked, function))
-            elif isinstance(expr, ast.BoolOp) and all(isinstance(one, ast.Call) for one in expr.values):
-                dropped = expr.values[0 if isinstance(expr.op, ast.And) else 1]
-                if _mode(asked, dropped, frame):
-                    yield _claim(asked, "and", dropped, function, _at_entry(asked, function))
 
 
 def _is_bare(asked: Asked, node: ast.expr, frame: Frame) -> bool:
@@ -215,8 +210,6 @@ def _of_volatile(asked: Asked, function: Function, call: ast.Call, uses: tuple[U
     if not fed:
         yield refuted(Question.GRAPH, "a target or a constant: no network keeps activations for it")
     yield proven(Question.GRAD, "grad is on here")
-    if mode.mode == "mixed" and not mode.certain:
-        yield left_open(Question.GRAD, _SOME, mode.by)
     yield from filter(None, (old_torch(asked.evaluator, asked.file),))
     yield from reached(asked.evaluator, function)
     networks = [asked.evaluator.value_of(use.node.func, use.frame) for use in fed]

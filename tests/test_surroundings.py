@@ -132,3 +132,24 @@ def test_another_folder_is_not_taken_for_the_one_that_is_named(tmp_path: Path) -
     (folder / "train.py").write_text(RUN)
     (folder / "meters.py").write_text(METER.format(value="value"))
     assert check_paths(folder) == []
+
+
+def test_who_calls_a_method_is_sought_in_the_nearest_files_first(tmp_path: Path) -> None:
+    far, near = tmp_path / "layers", tmp_path / "trainers"
+    far.mkdir()
+    near.mkdir()
+    for number in range(12):
+        (far / f"layer{number}.py").write_text("def loss(found, wanted):\n    return found - wanted\n")
+    (near / "base.py").write_text(
+        "import torch\n\n\nclass Base:\n"
+        "    def __init__(self, net, loader):\n        self.net, self.loader, self.seen = net.cuda(), loader, []\n"
+        "        self.optimizer = torch.optim.Adam(net.parameters())\n\n"
+        "    def run(self):\n        for batch in self.loader:\n            loss = self.loss(batch)\n"
+        "            self.optimizer.zero_grad()\n            loss.backward()\n            self.optimizer.step()\n"
+    )
+    (near / "own.py").write_text(
+        "from trainers.base import Base\nfrom torch.nn.functional import mse_loss\n\n\nclass Own(Base):\n"
+        "    def loss(self, batch):\n        found = mse_loss(self.net(batch.cuda()), batch.cuda())\n"
+        "        self.seen.append(found)\n        return found\n"
+    )
+    assert [finding.code for finding in check_paths(near / "own.py")] == ["GPU101"]

@@ -34,6 +34,7 @@ from gpulint.analysis.queries.stores.graph_state import (
     made_backward,
     runs_within,
 )
+from gpulint.analysis.queries.stores.on_device import is_joined
 from gpulint.analysis.queries.stores.stores import (
     Owner,
     Round,
@@ -115,8 +116,10 @@ def _left_by(asked: Asked, function: Function, told: set[Any]) -> Iterator[Held]
     for store in given_to_keep(evaluator, function):
         of_network = function.takes_self and evaluator.names.is_part_of_modules(function.cls)
         several = graph_in(evaluator, evaluator.value_of(store.value, store.frame))
-        is_sure = lambda one: one.kind == "tensor" and not one.assumptions  # noqa: E731
-        held = several if of_network else tuple(filter(is_sure, several))
+        sure = [one for one in several if not one.assumptions]
+        if any(one.kind != "tensor" for one in sure) and not is_joined(evaluator, store, store.value):
+            sure = [one for one in sure if one.kind == "tensor"]
+        held = several if of_network else tuple(sure)
         if store.at not in told and held:
             code = "GPU107" if of_network else "GPU101"
             yield _of(code, store, held, _of_given(asked, store, held, of_network))
@@ -527,6 +530,10 @@ def _of_state(
         yield refuted(Question.REPEATS, "each round runs another network", rounds[0].loop)
     if state.unseen and not _evaluates(asked, origins):
         several = any(is_over_batches(asked.evaluator, one.loop, one.frame) for one in owner.rounds)
+        if (
+            store.way == "put" and owner.kind == "object"
+        ):  # what nothing empties keeps those of earlier steps too
+            several |= emptied(asked.evaluator, asked.multiplicity, owner) is None
         verdict = left_open if several else refuted  # of the terms of one loss whoever gets them makes a sum
         yield verdict(Question.BACKWARD, "who gets it may go backward through it", state.unseen[0].node)
     if state.beside and not state.unseen and not _evaluates(asked, origins):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from gpulint.analysis.domain.values import NONE
-from gpulint.analysis.evaluate.consumers import Use, consumers
+from gpulint.analysis.evaluate.consumers import Use, consumers, consumers_of_definition
 from gpulint.analysis.evaluate.frames import CallSite, Evaluating, Frame
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.syntax.nodes import last_name
@@ -60,12 +60,22 @@ class Callers:
             return []
         found: dict[ast.Call, CallSite] = {}
         for cls in (function.cls, *self._evaluator.program.subclasses(function.cls)):
-            for made in self.made(cls) if self._evaluator.method(cls, function.name) is function else ():
-                for use in self._called(*made):
-                    found.setdefault(
-                        use.node, CallSite(use.node, self._evaluator.root(use.frame.function), True)
-                    )
+            if self._evaluator.method(cls, function.name) is function:
+                uses = (use for made in self.made(cls) for use in self._called(*made))
+                for use in (*uses, *self._called_as_declared(cls)):
+                    site = CallSite(use.node, self._evaluator.root(use.frame.function), True)
+                    found.setdefault(use.node, site)
         return list(found.values())[:_MOST]
+
+    def _called_as_declared(self, cls: Class) -> Iterator[Use]:
+        """The calls of parameters that a class's own file declares to be objects of it."""
+        for function in cls.file.naming(cls.name):
+            frame = self._evaluator.root(function)
+            for one in (one for several in function.flow.definitions.values() for one in several):
+                annotation = getattr(one.node, "annotation", None)
+                if one.kind == "parameter" and annotation is not None and last_name(annotation) == cls.name:
+                    uses = consumers_of_definition(self._evaluator, one, frame, "object")
+                    yield from (use for use in uses if use.role == "called")
 
     def _calls_where_given(self, function: Function) -> Iterator[CallSite]:
         """The calls of a function by those that it is given to: `sample(lambda_or_closure)`."""

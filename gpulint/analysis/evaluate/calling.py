@@ -93,6 +93,8 @@ class Calling:
         if inner is None and function is frame.function:
             return UNKNOWN.assuming(Assumption(f"`{function.name}` calls itself", node))
         found = self._evaluator.returned(inner or self._evaluator.root(function))
+        if inner is None:  # what is deeper is of no call in sight
+            found = _made_at(found, frozenset({(node, frame)}))
         if not found.graph and found.kind in ("tensor", "unknown"):
             # what a tensor in sight is given to may have a graph of its own
             known = found.kind == "tensor" and not found.assumptions
@@ -645,3 +647,12 @@ _MADE: dict[str, Value] = {
     "optimizer": Value("optimizer"), "scheduler": Value("scheduler"), "scaler": Value("scaler"), "accelerator": Value("accelerator"),
     "logger": Value("logger"), "clock": Value("clock"), "loaded": Value("loaded"),
 }  # fmt: skip
+
+
+def _made_at(value: Value, site: frozenset[tuple[Any, Any]]) -> Value:
+    """A value whose tensors with a graph one call has made, whatever makes them within."""
+    parts = value.parts
+    if value.kind == "tuple" and parts is not None:
+        parts = tuple(_made_at(one, site) for one in parts)
+    is_made = value.kind == "tensor" and value.graph
+    return value.but(origins=site if is_made else value.origins, parts=parts)

@@ -237,7 +237,8 @@ class Program:
             return
         own = os.path.abspath(home.path)
         stem = os.fsencode(os.path.splitext(os.path.basename(own))[0])
-        for path, raw in sorted(self.sources.files_with(home.path, word), key=lambda one: stem not in one[1]):
+        near = lambda one: (stem not in one[1], -len(os.path.commonprefix((own, one[0]))))  # noqa: E731
+        for path, raw in sorted(self.sources.files_with(home.path, word), key=near):
             if path != own and not self.sources.is_test_file(home.path, path, raw):
                 file = self.open(path, raw)
                 if file is not None and word in file.words:

@@ -95,6 +95,8 @@ def emptied(
             continue
         begins = isinstance(node, ast.arg) or isinstance(where.function.node, (ast.Module, ast.ClassDef))
         begins = begins or begins_object(evaluator, where.function)
+        given = [(one.key, one.statement) for one in where.flow.given.get(node, ())]
+        begins = begins or any(where.flow.is_first(*one) for one in given)
         anew = lasts or where.function is frame.function or len(made) > 1
         if where.flow.loops(node) or (anew and not begins):
             yield node, where, False

@@ -225,6 +225,12 @@ class Flow:
             found = self._conditions[statement] = tuple(self._conditions_of(statement))
         return found
 
+    def is_first(self, key: str, statement: Any) -> bool:
+        """Whether a statement only runs where a name or an attribute is None, nothing, or not there yet."""
+        conditions = self.conditions(statement) if statement in self.blocks else ()
+        known = {fact for test, held in conditions for fact in facts_of(test, held)}
+        return not known.isdisjoint({(f"{key} == None", True), (key, False)})
+
     def _conditions_of(self, statement: Any) -> Iterator[tuple[Any, bool]]:
         for block in self.around(statement):
             for before in block.exits:
@@ -420,6 +426,9 @@ def facts_of(test: Any, held: bool) -> list[Fact]:
             return []
         same = isinstance(operator, (ast.Is, ast.Eq))
         return [(f"{key} == {test.comparators[0].value!r}", held is same)]
+    if isinstance(test, ast.Call) and last_name(test.func) == "hasattr" and len(test.args) == 2:
+        name = getattr(test.args[1], "value", "")  # what is not there is as good as None
+        return [(f"{key_of(test.args[0])}.{name} == None", not held)]
     key = key_of(test)
     return [(key, held)] if key is not None else []
 

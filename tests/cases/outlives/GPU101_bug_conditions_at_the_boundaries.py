@@ -22,7 +22,7 @@ class HeatLoss(nn.Module):
         for points, normal, wanted in self.boundaries:
             _, slope, _ = self.slope(points.to(inside.device))
             term = torch.mean(torch.square((slope * normal.to(inside.device)).sum(1) - wanted))
-            self.boundary_sum += term  # expect: GPU101
+            self.boundary_sum += term  # note: GPU101
             residual = residual + 10 * term
         return residual
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from gpulint.analysis.domain.values import Graph, Value
+from gpulint.analysis.domain.values import Graph, Value, in_text_order
 from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import methods_naming
 from gpulint.analysis.syntax.flow import ENTRY
-from gpulint.analysis.syntax.nodes import called_on, constant_index, key_of
+from gpulint.analysis.syntax.nodes import constant_index, key_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +80,13 @@ def graph_of(value: Value) -> frozenset[Any]:
 
 def graph_calls(value: Value) -> list[tuple[Any, Frame]]:
     """The same without what is made out of sight, or given."""
-    return [one for one in graph_of(value) if isinstance(one[0], ast.Call) and one[1] is not None]
+    made = (one for one in graph_of(value) if isinstance(one[0], ast.Call) and one[1] is not None)
+    return in_text_order(made)
 
 
 def cuts(evaluator: Evaluator, one: Carried, beside: list[ast.Call]) -> Iterator[Any]:
     """What cuts it in each round: in place, in the block of one of these calls, or in another method."""
     frame, flow, cls = one.frame, one.frame.flow, one.frame.function.cls
-    for call in flow.calls.get("detach_", ()):
-        base = called_on(call)
-        made = [base, *(each.value for each in flow.reaching(base))] if isinstance(base, ast.Name) else [base]
-        keys = {(key_of(each) or "").partition("[")[0] for each in made if each is not None}
-        if one.key in keys and (one.loop is None or one.loop in flow.loops(call)):
-            yield call
     blocks = [flow.blocks[flow.statement_of(call)] for call in beside]
     for each in flow.definitions.get(one.key, ()):
         if any(each.statement in block.statements for block in blocks):

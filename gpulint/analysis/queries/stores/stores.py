@@ -14,7 +14,7 @@ from gpulint.analysis.evaluate.frames import Frame, given_for, settled
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.queries.calls import called, may_run, runs_any
 from gpulint.analysis.queries.networks.behind import source_of
-from gpulint.analysis.syntax.flow import Definition, Flow, facts_of
+from gpulint.analysis.syntax.flow import Definition, Flow
 from gpulint.analysis.syntax.flow import Store as Item
 from gpulint.analysis.syntax.nodes import (
     COMPREHENSIONS,
@@ -676,12 +676,6 @@ def _until_emptied(key: str, spelled: str, at: Any, frame: Frame) -> tuple[list[
     return [], None
 
 
-def _facts_at(statement: Any, flow: Any) -> set[Any]:
-    """What is known of names and attributes where a statement runs."""
-    conditions = flow.conditions(statement) if statement in flow.blocks else ()
-    return {fact for test, held in conditions for fact in facts_of(test, held)}
-
-
 def emptying(key: str, spelled: str, frame: Frame) -> Iterator[Any]:
     """The statements of a function that empty a container or give its key another one: not those that make a name another name of one."""
     flow = frame.flow
@@ -691,8 +685,8 @@ def emptying(key: str, spelled: str, frame: Frame) -> Iterator[Any]:
             named = isinstance(definition.node, ast.Name) and _alias(definition, flow) is not None
             anew = definition.kind == "assign" and not (named or takes_itself_in(definition, one, frame))
             if anew or definition.kind == "delete":
-                first = {(f"{one} == None", True), (one, False)} & _facts_at(definition.statement, flow)
-                if not isinstance(definition.statement, (ast.For, ast.AsyncFor)) and not first:
+                loops = isinstance(definition.statement, (ast.For, ast.AsyncFor))
+                if not loops and not flow.is_first(one, definition.statement):
                     yield definition.statement
     for call in flow.calls_on(keys, "clear", "zero_", "popleft", "detach_"):
         yield flow.statement_of(call)

@@ -1,0 +1,30 @@
+"""A list that a forward begins anew keeps the last forward alone, whoever reads it."""
+
+from torch import nn
+
+
+class Emptied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.Sequential(*(nn.TransformerEncoderLayer(768, 12) for _ in range(12)))
+        self.results = []
+
+    def forward(self, rows):
+        self.results = []
+        for block in self.blocks.children():
+            rows = block(rows)
+            self.results.append(rows)
+        return rows
+
+
+class Transformer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder, self.head = Emptied(), nn.Linear(768, 10)
+
+    @property
+    def encoder_results(self):
+        return self.encoder.results
+
+    def forward(self, rows):
+        return self.head(self.encoder(rows).mean(0))
