@@ -102,10 +102,10 @@ BUDGETS = {
     f"{ANALYSIS}.domain": 155,
     f"{ANALYSIS}.evaluate": 3_067,
     f"{ANALYSIS}.models": 230,
-    f"{ANALYSIS}.queries": 4_833,
+    f"{ANALYSIS}.queries": 4_835,
     RULES: 6_187,
 }
-MOST_OF_READING = 15_997  # all of them together; 16,000 is the aim
+MOST_OF_READING = 15_999  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 

@@ -16,6 +16,7 @@ class Caption(nn.Module):
 
 # file: scores.py
 import numpy as np
+import hydra
 import torch
 from networks import Caption
 from torch.utils.data import DataLoader
@@ -55,3 +56,20 @@ class Captions:
         for x, y in DataLoader(pictures, batch_size=32):
             right += (self.network(x).argmax(1) == y).sum().item()  # expect: GPU201
         return right
+
+
+class Agent:
+    """What a configuration makes is wherever that says, and is moved to a device of the caller's besides."""
+
+    def __init__(self, cfg, device):
+        self.device = torch.device(device)
+        self.actor = hydra.utils.instantiate(cfg.actor).to(self.device)
+        self.optimizer = torch.optim.Adam(self.actor.parameters())
+
+    def act(self, frames):
+        found = self.actor(torch.as_tensor(frames).to(self.device))  # note: GPU201
+        return found.mean.detach().cpu().numpy()[0]
+
+    def acts(self, episodes):
+        self.actor.eval()
+        return [self.act(frames) for frames in episodes]

@@ -121,7 +121,9 @@ def _stays_where_made(evaluator: Evaluator, node: ast.Call, frame: Frame) -> boo
         return False
     made = evaluator.value_of(node.func, frame)
     if made.kind == "library" and isinstance(made.ref, str):
-        return evaluator.table.function(made.ref) is not None or "." in made.ref
+        module, dot, name = made.ref.rpartition(".")
+        row = evaluator.table.own(module or "builtins", name)
+        return row.does != "unseen" if row is not None else bool(dot)
     return made.kind == "class"
 
 
