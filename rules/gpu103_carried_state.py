@@ -149,11 +149,9 @@ def _answers(asked: Asked, run: Run, one: Carried, through: list[Backward]) -> I
     by = next(cuts(evaluator, one, beside), None)
     if by is not None or is_cut_within(evaluator, one):
         yield refuted(Question.GRAPH, "it is cut in the rounds that go backward", by)
-    anew = [list(set_anew(evaluator, one, each.call, each.frame)) for each in through]
-    if anew and all(any(is_seen for _, is_seen in each) for each in anew):
-        yield refuted(Question.GRAPH, "those who call it set it anew in each round", anew[0][0][0])
-    if any(anew):
-        yield left_open(Question.GRAPH, "some of those who call it set it anew in each round")
+    anew = [next(set_anew(evaluator, one, each.call, each.frame), None) for each in through]
+    if anew and None not in anew:
+        yield refuted(Question.GRAPH, "those who call it set it anew in each round", anew[0])
     if not through:
         evaluates = module_mode(evaluator, run.named, run.where).mode == "eval"
         if one.loop is None or not evaluates or asked.steps.is_over_parts(one.loop, one.frame):

@@ -9,11 +9,12 @@ from typing import Any
 from gpulint.rules._forwards import under_no_grad
 
 from gpulint.analysis.asked import Asked
-from gpulint.analysis.domain.values import Graph, Value
+from gpulint.analysis.domain.values import Graph
 from gpulint.analysis.evaluate.consumers import Use, consumers
 from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.cover import shares_rows
 from gpulint.analysis.queries.effects import gradients_are_read, origins_of, place_of, position, share
+from gpulint.analysis.queries.graphs.carried import graph_of
 from gpulint.analysis.queries.networks.forwards import Forward, forward_of, forwards
 from gpulint.analysis.queries.networks.gradients import gradients_of
 from gpulint.analysis.queries.networks.trained import frozen
@@ -138,7 +139,7 @@ class _Judged:
 
 def _judged(asked: Asked, made: Forward) -> Iterator[_Judged]:
     evaluator = asked.evaluator
-    own = _graph_of(evaluator.value_of(made.call, made.frame))
+    own = graph_of(evaluator.value_of(made.call, made.frame))
     if not own:
         return
     for fed in consumers(evaluator, made.call, made.frame, "graph"):
@@ -149,7 +150,7 @@ def _judged(asked: Asked, made: Forward) -> Iterator[_Judged]:
             continue
         if any(forward_of(evaluator, *outer) is not None for outer in fed.frame.chain()):
             continue  # a part of another, which is told
-        graphs = [(one, _graph_of(evaluator.value_of(one, fed.frame))) for one in arguments(fed.node)]
+        graphs = [(one, graph_of(evaluator.value_of(one, fed.frame))) for one in arguments(fed.node)]
         given = [one for one, graph in graphs if graph and graph <= own]  # and no other's, which is wanted
         for use in outcome(evaluator, fed.node, fed.frame).wanted if given else ():
             if not _is_of_next_round(use, fed):
@@ -160,12 +161,6 @@ def _is_of_next_round(backward: Use, fed: Use) -> bool:
     """Whether a backward stands before what it goes through, whose graph its own round has freed."""
     flow = fed.frame.flow
     return backward.frame is fed.frame and position(flow, backward.node) < position(flow, fed.node)
-
-
-def _graph_of(value: Value) -> frozenset[Any]:
-    """The forwards whose graph a value has, itself or in a part."""
-    own = value.origins if value.graph is not Graph.NONE and value.kind == "tensor" else frozenset()
-    return own.union(*map(_graph_of, value.inside))
 
 
 def _answers(asked: Asked, judged: _Judged) -> Iterator[Answer]:

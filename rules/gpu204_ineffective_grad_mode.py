@@ -143,15 +143,10 @@ def _is_bare(asked: Asked, node: ast.expr, frame: Frame) -> bool:
     return all(isinstance(one, ast.Constant) for one in given) and _mode(asked, node, frame) == "off"
 
 
-_SOME = "some who call it switch grad off, and whose the others call is not shown"
-
-
 def _at_entry(asked: Asked, function: Function) -> Iterator[Answer]:
     found = grad_at_entry(asked.evaluator, function)
     if found.mode == "off":
         yield refuted(Question.GRAD, "every caller switches grad off", found.by)
-    elif found.mode == "mixed" and not found.certain:
-        yield left_open(Question.GRAD, _SOME, found.by)
     else:
         yield proven(Question.GRAD, "grad is on here")
 

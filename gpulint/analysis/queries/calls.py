@@ -49,11 +49,11 @@ def _below(evaluator: Evaluator, function: Function) -> tuple[Function, ...]:
 
 
 def leading_to(evaluator: Evaluator, function: Function, most: float = inf) -> list[Function]:
-    """A function with those that lead to it by calls, the nearest first: no further ones where there are so many."""
+    """A function with those that lead to it by calls, for certain, the nearest first: no further ones where there are so many."""
     found = [function]
     for one in found:  # grows while it is gone through
         callers = evaluator.callers(one) if len(found) < most else ()
-        above = dict.fromkeys(site.frame.function for site in callers)
+        above = dict.fromkeys(site.frame.function for site in callers if site.certain)
         found += [other for other in above if other not in found]
     return found
 
@@ -113,8 +113,8 @@ def calls_doing(
 def done_within(
     evaluator: Evaluator, function: Function, does: Collection[str], loop: Any = None, depth: int = 1
 ) -> ast.expr | None:
-    """A call of a function, or of those that it runs so many calls deep, also by a context that it enters, that is one of these events:
-    one in the rounds of a loop, where one is named."""
+    """A call of a function, or of those that it runs so many calls deep, that is one of these events: one in the rounds of a loop, where
+    one is named."""
     frame = evaluator.root(function)
     key = ("done", frozenset(does), loop, depth)  # None while it is looked for: a function may call itself
     return remembered(frame.memo, key, None, lambda: _done(evaluator, frame, does, loop, depth))  # type: ignore[no-any-return]
@@ -131,14 +131,6 @@ def _done(evaluator: Evaluator, frame: Frame, does: Collection[str], loop: Any, 
         inner = run_by(evaluator, call, frame) if depth else []
         if any(done_within(evaluator, one, does, None, depth - 1) for one in inner):
             return call
-    for statement in flow.blocks if depth else ():
-        if isinstance(statement, ast.With) and (loop is None or loop in flow.loops(statement)):
-            for item in statement.items:
-                context = evaluator.value_of(item.context_expr, frame)
-                both = (evaluator.methods(context, name) for name in ("__enter__", "__exit__"))
-                for method, _ in (one for several in both for one in several):
-                    if done_within(evaluator, method, does, None, depth - 1):
-                        return item.context_expr
     return None
 
 

@@ -66,9 +66,11 @@ def old_torch(evaluator: Evaluator, file: File) -> Answer | None:
 def _read_as_before(evaluator: Evaluator, file: File) -> Any:
     for function in (file.body, *file.functions):
         for node in function.flow.of_kind(ast.Subscript) if "data" in function.words else ():
-            of_data = isinstance(node.value, ast.Attribute) and node.value.attr == "data"
-            is_read = of_data and constant_index(node.slice) == 0
-            if is_read and _is_number(evaluator, node.value.value, function):
+            value = node.value
+            while (on := called_on(value, "cpu", "numpy")) is not None:
+                value = on
+            of_data = isinstance(value, ast.Attribute) and value.attr == "data"
+            if of_data and constant_index(node.slice) == 0 and _is_number(evaluator, value.value, function):
                 return node
     return None
 

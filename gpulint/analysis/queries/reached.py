@@ -12,7 +12,8 @@ from typing import Any, Final
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import settled
 from gpulint.analysis.project.file import Class, File, Function
-from gpulint.analysis.syntax.nodes import last_name
+from gpulint.analysis.project.program import MOST_FOUND
+from gpulint.analysis.syntax.nodes import last_name, root_of
 from gpulint.answers import Answer, Question, minor, refuted
 
 _DEEPEST: Final = 4
@@ -48,7 +49,10 @@ def _is_idle(evaluator: Evaluator, function: Function, depth: int, seen: set[Fun
         return False
     if function.name.startswith(_CALLED_BY_OTHERS):
         return False
-    if named_otherwise(evaluator, function) or unseen_base(evaluator, function):
+    is_common = (
+        len(evaluator.program.searched(function.name, function.file)) > MOST_FOUND
+    )  # not all are asked
+    if is_common or named_otherwise(evaluator, function) or unseen_base(evaluator, function):
         return False
     callers = (site.frame.function for site in evaluator.callers(function))
     return all(_is_idle(evaluator, one, depth - 1, seen | {function}) for one in callers)
@@ -62,7 +66,8 @@ def _is_never_built(evaluator: Evaluator, function: Function) -> bool:
     for file in evaluator.program.searched(cls.name, function.file):
         for one in file.parts:
             if one.cls is not cls and cls.name in one.words:
-                if any(key.rpartition(".")[2] == cls.name for key in one.flow.uses):
+                others = [each.value for each in one.flow.definitions_of("import") if each.key != cls.name]
+                if any(key.rpartition(".")[2] == cls.name for key in (*one.flow.uses, *others)):
                     return False
     by_text = lambda: _is_asked_for_by_text(evaluator, cls)  # noqa: E731
     asked = settled(evaluator, evaluator.root(cls.file.body), ("by text", cls), by_text)
@@ -116,7 +121,7 @@ def _named(evaluator: Evaluator, function: Function) -> Iterator[tuple[Any, Func
                             yield use, one
                 elif key.startswith(f"{name}."):  # what it is like: `measure.__code__`
                     for use in uses:
-                        if evaluator.value_of(_root(use), evaluator.root(one)).ref is function:
+                        if evaluator.value_of(root_of(use), evaluator.root(one)).ref is function:
                             yield use, one
 
 
@@ -129,13 +134,6 @@ def _is_exported(evaluator: Evaluator, function: Function) -> bool:
     flows = (one.flow for file in inits for one in file.parts if name in one.words)
     several = (one.definitions.get(name, ()) for one in flows if not one.calls.get(name))
     return any(found.kind == "import" for definitions in several for found in definitions)
-
-
-def _root(node: Any) -> Any:
-    """The name that an attribute's path begins with."""
-    while isinstance(node, (ast.Attribute, ast.Subscript)):
-        node = node.value
-    return node
 
 
 def unseen_base(evaluator: Evaluator, function: Function) -> str:

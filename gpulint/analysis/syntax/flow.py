@@ -24,6 +24,7 @@ from gpulint.analysis.syntax.nodes import (
     last_name,
     names_in,
     parameters,
+    root_of,
 )
 
 Kind = Literal[
@@ -295,7 +296,7 @@ class Flow:
 
     def place(self, node: Any) -> Any:
         """The place that a name is another name of, `self.x` after `x = self.x`; else the node."""
-        *_, last = (one for one in self.stands_for(node) if one is node or isinstance(one, PLACES))
+        *_, last = (one for one in self.stands_for(node) if one is node or isinstance(root_of(one), ast.Name))
         return last
 
     def computed_of(self, value: Any) -> list[Any]:

@@ -95,6 +95,13 @@ def names_in(node: ast.AST) -> set[str]:
     return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
 
 
+def root_of(node: Any) -> Any:
+    """What an attribute or an item is of in the end: `a` of `a.b[0]`; the node where it is neither."""
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return node
+
+
 def arguments(call: ast.Call) -> list[Any]:
     """What a call is given."""
     return [*call.args, *(one.value for one in call.keywords)]

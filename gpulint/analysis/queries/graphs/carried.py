@@ -12,8 +12,8 @@ from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import methods_naming
-from gpulint.analysis.syntax.flow import ENTRY
-from gpulint.analysis.syntax.nodes import constant_index, key_of
+from gpulint.analysis.syntax.flow import ENTRY, Definition
+from gpulint.analysis.syntax.nodes import called_on, constant_index, key_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,34 +85,42 @@ def graph_calls(value: Value) -> list[tuple[Any, Frame]]:
 
 
 def cuts(evaluator: Evaluator, one: Carried, beside: list[ast.Call]) -> Iterator[Any]:
-    """What cuts it in each round: in place, in the block of one of these calls, or in another method."""
-    frame, flow, cls = one.frame, one.frame.flow, one.frame.function.cls
+    """What cuts it in each round, in the block of one of these calls."""
+    frame, flow = one.frame, one.frame.flow
     blocks = [flow.blocks[flow.statement_of(call)] for call in beside]
     for each in flow.definitions.get(one.key, ()):
         if any(each.statement in block.statements for block in blocks):
             if not graph_of(evaluator.definition(each, frame)):
                 yield each.statement
-    own = (cls,) if one.loop is None and cls is not None else ()
-    for method, key in methods_naming(own, one.key.partition(".")[2]):
-        for each in method.flow.definitions.get(key, ()):
-            of_itself = method.flow.takes_in(each.value, key)
-            if of_itself and not graph_of(evaluator.definition(each, evaluator.root(method))):
-                yield each.statement
 
 
-def set_anew(evaluator: Evaluator, one: Carried, call: ast.Call, frame: Frame) -> Iterator[tuple[Any, bool]]:
-    """Where who goes backward gives the object of a method something else to carry in the same round, or the same without its graph:
-    statements, and whether it is seen to be an object of that class."""
+def set_anew(evaluator: Evaluator, one: Carried, call: ast.Call, frame: Frame) -> Iterator[Any]:
+    """The statements by which who goes backward gives the object of a method something else to carry in the same round, or the same
+    without its graph, itself or by another method: `agent.init_hidden()`."""
     cls, flow, name = one.frame.function.cls, frame.flow, one.key.partition(".")[2]
-    outside = one.loop is None and frame is not one.frame
-    for key in flow.definitions if outside else ():
-        for each in flow.definitions[key] if key.endswith(f".{name}") else ():
-            if each.kind != "assign" or flow.loops(each.statement)[:1] != flow.loops(call)[:1]:
-                continue
-            whose = evaluator.value_of(each.node.value, frame)
-            if not (flow.takes_in(each.value, key) and graph_of(evaluator.definition(each, frame))):
-                if cls in whose.refs or not whose.is_known:
-                    yield each.statement, cls in whose.refs
+    if one.loop is not None or frame is one.frame or cls is None:
+        return
+    family = (*evaluator.program.lineage(cls), *evaluator.program.subclasses(cls))
+    keys = (key for key in flow.definitions if key.endswith(f".{name}"))
+    places = [(each.statement, each.node.value) for key in keys for each in _anew(evaluator, key, frame)]
+    for method, key in methods_naming(family, name):
+        if method.name not in ("__init__", one.frame.function.name):
+            if any(_anew(evaluator, key, evaluator.root(method))):
+                calls = flow.calls.get(method.name, ())
+                places += [(flow.statement_of(each), called_on(each)) for each in calls]
+    for statement, whose in places:
+        if whose is not None and flow.loops(statement)[:1] == flow.loops(call)[:1]:
+            value = evaluator.value_of(whose, frame)
+            if not value.is_known or not set(family).isdisjoint(value.refs):
+                yield statement
+
+
+def _anew(evaluator: Evaluator, key: str, frame: Frame) -> Iterator[Definition]:
+    """Where a function gives an attribute another value, or the same without its graph."""
+    for each in frame.flow.definitions.get(key, ()):
+        takes_in = each.kind == "assign" and frame.flow.takes_in(each.value, key)
+        if each.kind == "assign" and not (takes_in and graph_of(evaluator.definition(each, frame))):
+            yield each
 
 
 def is_cut_within(evaluator: Evaluator, one: Carried) -> bool:

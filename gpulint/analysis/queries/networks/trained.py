@@ -137,9 +137,16 @@ def _run_by(evaluator: Evaluator, frame: Frame, call: Any, caller: Frame) -> Fra
 
 def _goes_through_parts(evaluator: Evaluator, block: Block, place: Place) -> bool:
     """Whether a block is the loop through a network's weights, or through several networks, in which they are switched."""
+    if _asks_whether_trained(block):
+        return True
     through = iterated(block.owner) if block.is_rounds else None
     things = evaluator.element(evaluator.value_of(through, place.frame)) if through is not None else UNKNOWN
     return things.kind in ("parameter", "module")
+
+
+def _asks_whether_trained(block: Block) -> bool:
+    """Whether a block only runs for weights that want gradients: `if p.requires_grad:`."""
+    return isinstance(block.owner, ast.If) and getattr(block.owner.test, "attr", "") == "requires_grad"
 
 
 def _switches_of(evaluator: Evaluator, origin: Any) -> list[tuple[Use, bool]]:
@@ -234,7 +241,8 @@ def switches_weights(evaluator: Evaluator, use: Use) -> bool | None:
         return None
     flow = use.frame.flow
     statement = flow.statement_of(use.node)
-    whole = flow.blocks[statement].is_rounds
+    block: Any = flow.blocks[statement]
+    whole = block.is_rounds or (_asks_whether_trained(block) and block.parent.is_rounds)
     const = evaluator.value_of(getattr(statement, "value", use.node), use.frame).const
     return (const is False) if whole else None
 
