@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
+from itertools import takewhile
 from typing import Any, Final
 
 from gpulint.analysis.asked import Asked
@@ -31,9 +32,6 @@ from gpulint.rule import Change, Claimed, Cost, Insert, Remove, Repair, Report, 
 
 _COST: Final = Cost("the activations of all earlier iterations", "7.06 MiB a step for an LSTM, and a step ever slower; H200, torch 2.11")  # fmt: skip
 _OF_INPUT: Final = Cost("what these operations save of the input, for each earlier iteration")
-
-
-_CALLERS: Final = 12  # functions that lead to what carries it
 
 
 class CarriedState(Rule):
@@ -135,9 +133,17 @@ def _considered(
 def _backwards(asked: Asked, one: Carried) -> list[Backward]:
     """The backwards of each round: of the loop, or of those who lead to what an object carries."""
     evaluator, function = asked.evaluator, one.frame.function
-    several = [function] if one.loop is not None else leading_to(evaluator, function, _CALLERS)
+    several = [function] if one.loop is not None else leading_to(evaluator, function)
     found = [each for other in several for each in backwards(evaluator, other)]
     return [each for each in found if one.loop is None or one.loop in each.frame.flow.loops(each.call)]
+
+
+def _begun_within(asked: Asked, one: Carried, through: list[Backward]) -> Any:
+    """What sets it anew in a function that each step calls, between what carries it and who goes backward."""
+    own = {each.frame.function for each in through}
+    _, *others = leading_to(asked.evaluator, one.frame.function)
+    below = takewhile(lambda other: other not in own, others if own else ())
+    return next((by for other in below for by in set_anew(asked.evaluator, one, asked.root(other))), None)
 
 
 def _answers(asked: Asked, run: Run, one: Carried, through: list[Backward]) -> Iterator[Answer]:
@@ -149,9 +155,10 @@ def _answers(asked: Asked, run: Run, one: Carried, through: list[Backward]) -> I
     by = next(cuts(evaluator, one, beside), None)
     if by is not None or is_cut_within(evaluator, one):
         yield refuted(Question.GRAPH, "it is cut in the rounds that go backward", by)
-    anew = [next(set_anew(evaluator, one, each.call, each.frame), None) for each in through]
-    if anew and None not in anew:
-        yield refuted(Question.GRAPH, "those who call it set it anew in each round", anew[0])
+    anew = [next(set_anew(evaluator, one, each.frame, each.call), None) for each in through]
+    within = _begun_within(asked, one, through)
+    if within is not None or (anew and None not in anew):
+        yield refuted(Question.GRAPH, "those who call it set it anew in each round", within or anew[0])
     if not through:
         evaluates = module_mode(evaluator, run.named, run.where).mode == "eval"
         if one.loop is None or not evaluates or asked.steps.is_over_parts(one.loop, one.frame):
@@ -164,6 +171,10 @@ def _answers(asked: Asked, run: Run, one: Carried, through: list[Backward]) -> I
         if run.network.ref is None and evaluator.calling.made_by(run.network) is None:
             clause = "the network, which is not seen, cuts it: the second backward would fail"
             yield refuted(Question.GRAPH, clause)
+        if one.loop is None:
+            yield left_open(
+                Question.GRAPH, "something out of sight may begin it anew: the second backward would fail"
+            )
     if is_table(one) and isinstance(run.network.ref, Class):
         yield refuted(Question.READS, "it is a table that the network fills")
     elif is_table(one):

@@ -16,7 +16,7 @@ from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.hooks import Hook, Stored, hooks, runs_under, stored_by
 from gpulint.analysis.queries.lifetime import emptied
 from gpulint.analysis.queries.multiplicity import Repeats
-from gpulint.analysis.queries.networks.forwards import Forward, forwards
+from gpulint.analysis.queries.networks.forwards import Forward
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.flow import Flow
 from gpulint.analysis.syntax.nodes import arguments, called_on
@@ -159,12 +159,10 @@ def _of_again(asked: Asked, hook: Hook) -> Iterator[Answer]:
     """On what it stands that each step leaves its hook behind."""
     if hook.kind == "tensor" or (hook.kind == "unknown" and hook.name == "register_hook"):
         yield refuted(Question.OUTLIVES, "it goes with its tensor")
-    function, flow = hook.frame.function, hook.frame.flow
-    several = forwards(asked.evaluator, function) if function.name != "__init__" else ()
-    runs = any(one.network.origins & hook.origins and not flow.loops(one.call) for one in several)
+    flow = hook.frame.flow
     at, ways = _ways(asked, hook)
     way = next((one for rate in ("step", "every nth", "phase") for one in ways if one.rate == rate), None)
-    if way is None and not (runs and any(one.rate == "?" and one.loop is None for one in ways)):
+    if way is None:
         yield refuted(Question.REPEATS, "it is not seen to be registered in each step")
     between = set(flow.conditions(hook.call)).difference(flow.conditions(at))
     if (way is not None and way.flags) or not all(_selects(one, flow, at) for one in between):
@@ -174,8 +172,6 @@ def _of_again(asked: Asked, hook: Hook) -> Iterator[Answer]:
         yield refuted(Question.OUTLIVES, "it is removed", by)
     if way is not None and way.rate == "phase":
         yield left_open(Question.REPEATS, "it is registered once a phase, and not in each step", way.loop)
-    if way is None:
-        yield left_open(Question.REPEATS, f"how often `{function.name}` runs the network is not shown")
     if hook.shared:
         yield left_open(Question.OUTLIVES, "who gets the handle may remove the hook")
     yield proven(Question.OUTLIVES, "each run of it leaves one more hook")

@@ -300,9 +300,6 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
 def _of_trained(asked: Asked, run: Run, found: Gradients, wants: bool) -> Iterator[Answer]:
     """Whether the gradients of a network that an optimizer has are thrown away."""
     evaluator = asked.evaluator
-    backwards = outcome(evaluator, run.inner, run.where).wanted
-    if wants and any(goes_backward_by(evaluator, one.frame.function) for one in backwards):
-        yield refuted(Question.GRAPH, "the framework freezes what another optimizer has")
     if wants and weight(evaluator, run.network).least < NARROW:
         yield left_open(Question.SIZE, "it costs time, and no memory that its own step does not take")
     fed = (one for one in consumers(evaluator, run.inner, run.where, "graph") if one.role == "fed")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from gpulint.analysis.asked import Asked
 from gpulint.analysis.project.file import File
@@ -28,8 +28,6 @@ from gpulint.analysis.queries.reached import reached
 from gpulint.answers import Answer, Question, Verdict, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
-
-_CALLERS: Final = 12  # functions that lead to a load
 
 
 class CheckpointOnDevice(Rule):
@@ -135,7 +133,7 @@ def _answers(asked: Asked, load: Load, what: Loaded) -> Iterator[Answer]:
     elsewhere = made_elsewhere(asked.evaluator, load)
     if elsewhere is not None:
         yield refuted(Question.DEVICE, "the file is not one that a training has written", elsewhere)
-    around = leading_to(asked.evaluator, load.frame.function, _CALLERS)
+    around = leading_to(asked.evaluator, load.frame.function)
     program: Iterable[File] = dict.fromkeys(one.file for one in around)
     if matters:
         program = asked.program.searched("state_dict", asked.file)

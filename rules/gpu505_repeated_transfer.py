@@ -9,7 +9,6 @@ from typing import Any, Final
 from gpulint.analysis.asked import Asked
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.queries.multiplicity import Repeats
-from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.stores.filled import Filled, Place, extent, filled
 from gpulint.analysis.queries.stores.on_device import devices, operations
@@ -184,10 +183,7 @@ def _back(asked: Asked, data: Place, call: ast.Call, frame: Frame) -> Answer | N
     if same or "cuda" in places:
         clause = f"`{key_of(node) or 'what is put into it'}` is there, and goes to the host first"
         return proven(Question.DEVICE, clause, node)
-    last, inner = operations(asked.evaluator, node, where)[-1]
-    if places == {"host"} or not isinstance(last, ast.Call) or not forward_of(asked.evaluator, last, inner):
-        return None
-    return left_open(Question.DEVICE, f"that `{asked.source(node)}` is on a GPU is not shown")
+    return None
 
 
 def _repeated(asked: Asked, moved: Any, frame: Frame) -> ast.Call | None:

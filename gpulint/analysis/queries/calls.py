@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Iterator
-from math import inf
 from typing import Any
 
 from gpulint.analysis.domain.values import UNKNOWN, Value
@@ -48,7 +47,7 @@ def _below(evaluator: Evaluator, function: Function) -> tuple[Function, ...]:
     return tuple(found)
 
 
-def leading_to(evaluator: Evaluator, function: Function, most: float = inf) -> list[Function]:
+def leading_to(evaluator: Evaluator, function: Function, most: int = 12) -> list[Function]:
     """A function with those that lead to it by calls, for certain, the nearest first: no further ones where there are so many."""
     found = [function]
     for one in found:  # grows while it is gone through

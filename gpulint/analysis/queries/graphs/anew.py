@@ -73,8 +73,6 @@ class _Walk:
         elif isinstance(node, _PLAIN):
             inside = ast.iter_child_nodes(node)
             self.queue += [one for one in inside if isinstance(one, (ast.expr, ast.keyword))]
-        elif isinstance(node, ast.NamedExpr):
-            self.queue.append(node.value)
         elif key_of(node) is not None and node in self.frame.flow.parents:
             yield from self.of_key(node)
         elif isinstance(node, (ast.Subscript, ast.Attribute)):

@@ -94,9 +94,9 @@ def cuts(evaluator: Evaluator, one: Carried, beside: list[ast.Call]) -> Iterator
                 yield each.statement
 
 
-def set_anew(evaluator: Evaluator, one: Carried, call: ast.Call, frame: Frame) -> Iterator[Any]:
-    """The statements by which who goes backward gives the object of a method something else to carry in the same round, or the same
-    without its graph, itself or by another method: `agent.init_hidden()`."""
+def set_anew(evaluator: Evaluator, one: Carried, frame: Frame, beside: Any = None) -> Iterator[Any]:
+    """The statements by which a function gives the object of a method something else to carry, or the same without its graph, itself or
+    by another method, `agent.init_hidden()`: in the rounds of a call, where one is named."""
     cls, flow, name = one.frame.function.cls, frame.flow, one.key.partition(".")[2]
     if one.loop is not None or frame is one.frame or cls is None:
         return
@@ -109,7 +109,8 @@ def set_anew(evaluator: Evaluator, one: Carried, call: ast.Call, frame: Frame) -
                 calls = flow.calls.get(method.name, ())
                 places += [(flow.statement_of(each), called_on(each)) for each in calls]
     for statement, whose in places:
-        if whose is not None and flow.loops(statement)[:1] == flow.loops(call)[:1]:
+        in_rounds = beside is None or flow.loops(statement)[:1] == flow.loops(beside)[:1]
+        if whose is not None and in_rounds:
             value = evaluator.value_of(whose, frame)
             if not value.is_known or not set(family).isdisjoint(value.refs):
                 yield statement
