@@ -156,7 +156,7 @@ def _answers(asked: Asked, run: Run, one: Carried, through: list[Backward]) -> I
     if by is not None or is_cut_within(evaluator, one):
         yield refuted(Question.GRAPH, "it is cut in the rounds that go backward", by)
     anew = [next(set_anew(evaluator, one, each.frame, each.call), None) for each in through]
-    within = _begun_within(asked, one, through)
+    within = _begun_within(asked, one, through) if one.loop is None else None
     if within is not None or (anew and None not in anew):
         yield refuted(Question.GRAPH, "those who call it set it anew in each round", within or anew[0])
     if not through:

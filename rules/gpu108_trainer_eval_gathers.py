@@ -18,7 +18,6 @@ from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
 
 # Arguments by which an evaluation does not pile up on the device, or gathers little.
 _SPARES: Final = ("batch_eval_metrics", "eval_accumulation_steps", "prediction_loss_only", "predict_with_generate", "preprocess_logits_for_metrics")  # fmt: skip
-# What has a trainer evaluate, be it while it trains.
 # Heads that give a score for each word of a vocabulary, or each class, at each place.
 _DENSE: Final = re.compile(
     r"For(?:CausalLM|MaskedLM|PreTraining|ConditionalGeneration|Seq2SeqLM|SemanticSegmentation|UniversalSegmentation|"

@@ -102,10 +102,10 @@ BUDGETS = {
     f"{ANALYSIS}.domain": 155,
     f"{ANALYSIS}.evaluate": 3_067,
     f"{ANALYSIS}.models": 230,
-    f"{ANALYSIS}.queries": 4_838,
+    f"{ANALYSIS}.queries": 4_836,
     RULES: 6_178,
 }
-MOST_OF_READING = 15_998  # all of them together; 16,000 is the aim
+MOST_OF_READING = 15_996  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 

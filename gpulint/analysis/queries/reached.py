@@ -49,11 +49,9 @@ def _is_idle(evaluator: Evaluator, function: Function, depth: int, seen: set[Fun
         return False
     if function.name.startswith(_CALLED_BY_OTHERS):
         return False
-    is_common = (
-        len(evaluator.program.searched(function.name, function.file)) > MOST_FOUND
-    )  # not all are asked
-    if is_common or named_otherwise(evaluator, function) or unseen_base(evaluator, function):
-        return False
+    files = evaluator.program.searched(function.name, function.file)
+    if len(files) > MOST_FOUND or named_otherwise(evaluator, function) or unseen_base(evaluator, function):
+        return False  # of so many files not all are asked
     callers = (site.frame.function for site in evaluator.callers(function))
     return all(_is_idle(evaluator, one, depth - 1, seen | {function}) for one in callers)
 
