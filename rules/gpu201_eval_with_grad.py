@@ -381,7 +381,7 @@ def _repair(asked: Asked, found: list[Run]) -> Repair | None:
 
 def _named(asked: Asked, run: Run) -> str:
     """The network as the code spells it; of one that runs itself, its class."""
-    name, function = dotted(run.named), run.where.function
+    name, function = dotted(run.named), run.where.function.around[-1]
     if name and name == function.self_name and function.cls is not None:
         return function.cls.name
     return name or "the model"
