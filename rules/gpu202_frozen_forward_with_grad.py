@@ -396,7 +396,7 @@ def _size(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
         yield minor(Question.SIZE, "nothing shows that it is large")
     else:
         seen = f"about {found.least:,} weights of it are seen" if found.least else ""
-        yield minor(Question.SIZE, seen or "how large it is is not seen")
+        yield minor(Question.SIZE, seen or "its size is not seen")
 
 
 def _is_hooked(asked: Asked, run: Run) -> bool:
