@@ -34,7 +34,7 @@ from gpulint.analysis.queries.outcome import Outcome, Phase, outcome, phase_of
 from gpulint.analysis.queries.raises import old_torch, raises
 from gpulint.analysis.queries.reached import reached, unseen_base
 from gpulint.analysis.queries.steps import is_in_step
-from gpulint.analysis.syntax.flow import Flow
+from gpulint.analysis.syntax.flow import Flow, are_exclusive
 from gpulint.analysis.syntax.nodes import LOOPS, dotted
 from gpulint.answers import (
     NO_FURTHER,
@@ -190,7 +190,7 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
             "it becomes an array undetached, so grad is off where that is not seen, or the network cuts it"
         )
         is_on = grad.mode == "on" and grad.called and not run.network.others and entered(evaluator, run)
-        is_cut = any(one.role == "cuts" for one in what.read)  # nobody would, if grad were off
+        is_cut = any(_is_other_way(one, what.undetached) for one in what.read)
         is_shown = not (is_on or is_cut) and _is_near(evaluator, run, what.undetached)
         verdict = refuted if is_shown else left_open
         yield verdict(Question.GRAPH, clause)
@@ -243,6 +243,13 @@ def _differentiates(evaluator: Evaluator, run: Run, frame: Frame) -> bool:
     does = {"differentiates"}
     within = (done_within(evaluator, one, does, depth=_DEEPEST) for one in several)
     return any(next(backwards(evaluator, one), None) for one in several) or any(within)
+
+
+def _is_other_way(cut: Use, use: Use) -> bool:
+    """Whether a cut and a use stand in two arms of one `if`: then the use says nothing of what goes the other way."""
+    flow = cut.frame.flow
+    shared = cut.role == "cuts" and use.frame.flow is flow
+    return shared and are_exclusive(list(flow.around(cut.node)), list(flow.around(use.node)))
 
 
 def _is_near(evaluator: Evaluator, run: Run, use: Use) -> bool:

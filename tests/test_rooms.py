@@ -103,9 +103,9 @@ BUDGETS = {
     f"{ANALYSIS}.evaluate": 3_067,
     f"{ANALYSIS}.models": 230,
     f"{ANALYSIS}.queries": 4_836,
-    RULES: 6_178,
+    RULES: 6_182,
 }
-MOST_OF_READING = 15_996  # all of them together; 16,000 is the aim
+MOST_OF_READING = 16_000  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 

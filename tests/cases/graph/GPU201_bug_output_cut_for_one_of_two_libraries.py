@@ -10,8 +10,10 @@ class Predictor:
 
     def to_host(self, scores):
         if self.uses_torch:
-            return scores.detach().cpu().numpy()
-        return np.asarray(scores)
+            rows = scores.detach().cpu().numpy()
+        else:
+            rows = np.asarray(scores)
+        return rows
 
     def predict(self, loader):
         self.net.eval()
