@@ -37,7 +37,8 @@ _OF_INPUT: Final = Cost("what these operations save of the input, for each earli
 class CarriedState(Rule):
     """
     ## What it does
-    Finds recurrent state that goes from one training iteration into the next without `detach()`. So do inputs
+    Finds recurrent state that goes from one training iteration into the next without `detach()`, under a name or in an attribute, be it of
+    a layer whose network is trained elsewhere: without `retain_graph=True` that has a doubt, as the second backward would fail. So do inputs
     that a loop changes by their own gradient, as an attack does: those that are never cut are found as well. Of a table of
     results that goes through a network out of sight it tells with a doubt: the network may only fill it. In an evaluation with grad, where
     no backward is seen to need it, it is a *warning*.
