@@ -173,9 +173,7 @@ def _answers(asked: Asked, run: Run, one: Carried, through: list[Backward]) -> I
             clause = "the network, which is not seen, cuts it: the second backward would fail"
             yield refuted(Question.GRAPH, clause)
         if one.loop is None:
-            yield left_open(
-                Question.GRAPH, "something out of sight may begin it anew: the second backward would fail"
-            )
+            yield left_open(Question.GRAPH, "what begins it anew may be out of sight: else it would fail")
     if is_table(one) and isinstance(run.network.ref, Class):
         yield refuted(Question.READS, "it is a table that the network fills")
     elif is_table(one):

@@ -205,6 +205,8 @@ def _of_volatile(asked: Asked, function: Function, call: ast.Call, uses: tuple[U
     if not fed:
         yield refuted(Question.GRAPH, "a target or a constant: no network keeps activations for it")
     yield proven(Question.GRAD, "grad is on here")
+    if mode.mode == "mixed" and not mode.certain:
+        yield left_open(Question.GRAD, "some of those who call it switch grad off", mode.by)
     yield from filter(None, (old_torch(asked.evaluator, asked.file),))
     yield from reached(asked.evaluator, function)
     networks = [asked.evaluator.value_of(use.node.func, use.frame) for use in fed]
