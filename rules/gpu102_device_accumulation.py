@@ -37,7 +37,7 @@ class DeviceAccumulation(Rule):
     Finds model outputs without a graph that pile up in a container, batch after batch, while they stay on the device: in a list, under
     new keys of a dict, in a tensor that grows by `cat`, in an object's own container, whose methods are followed. So are the uses of the
     container, into callers and other files too: it is told where all of it goes to the host, is saved, where nobody reads it, or
-    nobody is seen to, and not where it is computed with on the device.
+    nobody is seen to. Where all of it is computed with on the device it is told with a doubt if a loader fills it, else not.
 
     It is a warning where an output has values for each token or pixel: logits of a language model, hidden states, masks, what a
     convolution gives last. Of other networks nothing shows how large it is, and features and scores of a few classes rarely come to

@@ -54,8 +54,7 @@ class HookHolds(Rule):
     removed.
 
     With a doubt it also tells of hooks that an object registers on a module which it was given, and drops the handle of:
-    they stay, and the object with them, as long as the module lives; of hooks that a function registers which runs the module
-    itself, and does not remove; of hooks that are registered once a phase;
+    they stay, and the object with them, as long as the module lives; of hooks that are registered once a phase;
     of slots that get an activation moved but not cut from its graph; of inputs kept for a
     backward hook also where no backward comes; and of hooks on a node of the graph that hold an object.
 

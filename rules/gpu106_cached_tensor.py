@@ -19,7 +19,7 @@ from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.networks.trained import frozen
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import argument, key_of, last_name
-from gpulint.answers import Answer, Question, doubts_of, left_open, minor, proven, until_refuted
+from gpulint.answers import Answer, Question, doubts_of, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Repair, Report, Rule
@@ -177,7 +177,9 @@ def _answers(asked: Asked, node: Any, frame: Frame, modes: set[Any]) -> Iterator
         yield from (left_open(Question.GRAPH, one.clause) for one in value.assumptions if modes)
     places = [placed(evaluator, one.expression, one.frame) for one in behind(evaluator, node, frame)]
     moved = any(one.how == "moved" for one in places)
-    if not (moved or modes or value.device == "cuda"):
+    if moved and all(one.device == "host" for one in places):
+        yield refuted(Question.DEVICE, "it is computed on the host")
+    elif not (moved or modes or value.device == "cuda"):
         doubt = minor if any(one.how == "made" for one in places) else left_open
         yield doubt(Question.DEVICE, "nothing moves it to the host, nor is its network seen to go to a GPU")
     yield from reached(evaluator, frame.function)

@@ -41,7 +41,7 @@ class IneffectiveGradMode(Rule):
     """
     ## What it does
     Finds grad modes that never take effect: `torch.no_grad()` as a statement of its own, `with torch.no_grad:` without
-    the call, `with torch.no_grad() and …:`, the decorator on a class, and `volatile=True`.
+    the call, the decorator on a class, and `volatile=True`.
 
     So are networks frozen in name only: `net.requires_grad = False`, where `net` is a module, sets an attribute that nothing
     reads, and so does a misspelt `p.require_grad = False`. `net.requires_grad_(False)` freezes.
@@ -124,7 +124,7 @@ def _mode(asked: Asked, node: ast.AST, frame: Frame) -> str:
 
 
 def _in_blocks(asked: Asked, function: Function) -> Iterator[Claimed]:
-    """Contexts that a statement makes and drops, names without calling, or chooses between."""
+    """Contexts that a statement makes and drops, or names without calling."""
     frame, flow = asked.root(function), function.flow
     for statement, block in list(flow.blocks.items()):
         if isinstance(statement, ast.Expr) and _is_bare(asked, statement.value, frame):

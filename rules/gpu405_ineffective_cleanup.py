@@ -166,6 +166,8 @@ def _holder(asked: Asked, name: ast.Name, statement: ast.stmt, frame: Frame) -> 
 
 def _while_held(asked: Asked, name: ast.Name, holder: str, frame: Frame) -> Iterator[Answer]:
     yield proven(Question.OUTLIVES, f"{holder} still holds it")
+    if _place(asked, name, frame) == "host":
+        yield refuted(Question.DEVICE, f"`{name.id}` is on the host then")
     yield from _matters(asked, name, asked.evaluator.value_of(name, frame))
     yield from reached(asked.evaluator, frame.function)
 

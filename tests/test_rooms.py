@@ -100,10 +100,10 @@ BUDGETS = {
     f"{ANALYSIS}.syntax": 732,
     f"{ANALYSIS}.project": 659,
     f"{ANALYSIS}.domain": 155,
-    f"{ANALYSIS}.evaluate": 3_067,
+    f"{ANALYSIS}.evaluate": 3_066,
     f"{ANALYSIS}.models": 230,
     f"{ANALYSIS}.queries": 4_836,
-    RULES: 6_182,
+    RULES: 6_183,
 }
 MOST_OF_READING = 16_000  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs

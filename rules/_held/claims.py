@@ -116,9 +116,8 @@ def _left_by(asked: Asked, function: Function, told: set[Any]) -> Iterator[Held]
     for store in given_to_keep(evaluator, function):
         of_network = function.takes_self and evaluator.names.is_part_of_modules(function.cls)
         several = graph_in(evaluator, evaluator.value_of(store.value, store.frame))
-        sure = [one for one in several if not one.assumptions]
-        if any(one.kind != "tensor" for one in sure) and not is_joined(evaluator, store, store.value):
-            sure = [one for one in sure if one.kind == "tensor"]
+        joined = any(one.kind != "tensor" for one in several) and is_joined(evaluator, store, store.value)
+        sure = (one for one in several if not one.assumptions and (joined or one.kind == "tensor"))
         held = several if of_network else tuple(sure)
         if store.at not in told and held:
             code = "GPU107" if of_network else "GPU101"
@@ -530,9 +529,8 @@ def _of_state(
         yield refuted(Question.REPEATS, "each round runs another network", rounds[0].loop)
     if state.unseen and not _evaluates(asked, origins):
         several = any(is_over_batches(asked.evaluator, one.loop, one.frame) for one in owner.rounds)
-        if (
-            store.way == "put" and owner.kind == "object"
-        ):  # what nothing empties keeps those of earlier steps too
+        # what nothing empties keeps those of earlier steps too
+        if store.way == "put" and owner.kind == "object":
             several |= emptied(asked.evaluator, asked.multiplicity, owner) is None
         verdict = left_open if several else refuted  # of the terms of one loss whoever gets them makes a sum
         yield verdict(Question.BACKWARD, "who gets it may go backward through it", state.unseen[0].node)

@@ -71,9 +71,8 @@ class Callers:
         """The calls of parameters that a class's own file declares to be objects of it."""
         for function in cls.file.naming(cls.name):
             frame = self._evaluator.root(function)
-            for one in (one for several in function.flow.definitions.values() for one in several):
-                annotation = getattr(one.node, "annotation", None)
-                if one.kind == "parameter" and annotation is not None and last_name(annotation) == cls.name:
+            for one in function.flow.definitions_of("parameter"):
+                if last_name(getattr(one.node, "annotation", one.node)) == cls.name:
                     uses = consumers_of_definition(self._evaluator, one, frame, "object")
                     yield from (use for use in uses if use.role == "called")
 
