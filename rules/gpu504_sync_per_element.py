@@ -16,7 +16,7 @@ from gpulint.analysis.evaluate.weights import trips
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.intended import beside_a_phase
 from gpulint.analysis.queries.multiplicity import Repeats
-from gpulint.analysis.queries.networks.behind import gone_through, rounds, source_of
+from gpulint.analysis.queries.networks.behind import behind, gone_through, rounds, source_of
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.stores.on_device import devices, each_of
@@ -271,7 +271,9 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
     if places == {"host"}:
         yield refuted(Question.DEVICE, f"`{ast.unparse(tensor)}` is on the host")
     elif "cuda" not in places or ("host" in places and _is_one_of_several(evaluator, frame)):
-        yield minor(Question.DEVICE, f"whether `{ast.unparse(tensor)}` is on a GPU is not shown")
+        is_of_network = found.is_of_network(evaluator) or behind(evaluator, tensor, frame)
+        says = minor if is_of_network else left_open  # most networks are on a GPU
+        yield says(Question.DEVICE, f"whether `{ast.unparse(tensor)}` is on a GPU is not shown")
     multiplicity = asked.multiplicity
     ways = multiplicity.of(found.at[0], frame)
     steps = (one for one in asked.steps.of(frame.function) if loop in one.loops)

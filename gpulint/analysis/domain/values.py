@@ -91,6 +91,11 @@ class Value:
         return (self.ref, *self.others)
 
     @property
+    def each(self) -> list[Value]:
+        """The same as one of each of those classes, or as each function, by itself."""
+        return [self.but(ref=one, others=()) for one in self.refs] if self.others else [self]
+
+    @property
     def function(self) -> Any:
         """The function of the project that it is; None of anything else."""
         return self.ref if self.kind == "function" else None

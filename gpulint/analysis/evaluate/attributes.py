@@ -45,8 +45,7 @@ class Attributes:
             found = base.but(kind="tensor", const=UNSET, parts=None)
             return found.but(graph=Graph.NONE, origins=frozenset()) if cut else found
         if kind in ("module", "object") and isinstance(base.ref, Class):
-            of_class = [(base.but(ref=one, others=()) if base.others else base, one) for one in base.refs]
-            known = [one for each in of_class if (one := self._member(*each, name)) is not None]
+            known = [one for each in base.each if (one := self._member(each, each.ref, name)) is not None]
             if known:
                 return join(known)
         if kind == "module":

@@ -56,10 +56,12 @@ class Calling:
     def of(self, target: Value, node: ast.Call, frame: Frame) -> Value:
         """What calling a value gives."""
         kind = target.kind
+        if target.others:
+            return join(self.of(one, node, frame) for one in target.each)
         if kind == "function" and target.ref is not None:
-            return join(self.project(one, node, frame, target.receiver) for one in target.refs)
+            return self.project(target.ref, node, frame, target.receiver)
         if kind == "class":
-            return join(self._made(one, node, frame) for one in target.refs)
+            return self._made(target.ref, node, frame)
         if kind in ("module", "loaded"):
             return self.forward(target, node, frame)
         method = self._evaluator.method(target.ref, "__call__") if kind == "object" else None

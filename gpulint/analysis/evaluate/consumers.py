@@ -529,7 +529,8 @@ class _Worklist:
                 if self.track == "graph":
                     self.push(call, frame, ())
                 return
-        self.given_to_value(self.evaluator.value_of(func, frame), node, call, frame, path)
+        for target in self.evaluator.value_of(func, frame).each:
+            self.given_to_value(target, node, call, frame, path)
 
     def given_to_value(self, target: Value, node: Any, call: ast.Call, frame: Frame, path: Path) -> None:
         name = key_of(call.func) or ""

@@ -220,13 +220,13 @@ class Evaluator:
         """The methods that a name of an object may be, of each class that it may be of, with the object as one of that class: of one that
         leaves it to those that derive from it, theirs."""
         found = []
-        for cls in value.refs if value.kind in ("module", "object") else ():
-            method = self.method(cls, name)
+        for of_class in value.each if value.kind in ("module", "object") else ():
+            method = self.method(of_class.ref, name)
             if method is not None and "abstractmethod" in method.decorators:
-                own = (one for one in self.program.subclasses(cls) if name in one.methods)
-                found += [(one.methods[name], value.but(ref=one, others=())) for one in own]
+                own = (one for one in self.program.subclasses(of_class.ref) if name in one.methods)
+                found += [(one.methods[name], of_class.but(ref=one)) for one in own]
             elif method is not None:
-                found.append((method, value.but(ref=cls, others=()) if value.others else value))
+                found.append((method, of_class))
         return found
 
     # -- definitions

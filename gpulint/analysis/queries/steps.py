@@ -63,9 +63,10 @@ class Steps:
 
     def _does(self, call: ast.Call, frame: Frame) -> list[_Done]:
         evaluator, name, on = self._evaluator, last_name(call.func), called_on(call)
-        function, _ = called(evaluator, call, frame)
+        function, receiver = called(evaluator, call, frame)
         if function is not None:
-            return self._called(function)
+            is_network = function.name == "forward" and receiver is not None and receiver.kind == "module"
+            return self._of_network(function) if is_network else self._called(function)
         row = evaluator.table.own(evaluator.value_of(on, frame).kind, name) if on is not None else None
         does = "backward" if on is not None and name == "backward" else row.does if row is not None else ""
         if does in ("step", "backward"):
@@ -75,8 +76,11 @@ class Steps:
             return []
         is_called = forward.expression is call.func  # itself, not a method of a library's
         method = evaluator.method(forward.network.ref, "forward") if is_called else None
+        return self._of_network(method)
+
+    def _of_network(self, method: Function | None) -> list[_Done]:
+        """What a network does: what it runs of its own parts, in however many rounds, is one forward."""
         inner = self._called(method) if method is not None else []
-        # what it runs of its own parts, in however many rounds, is one forward
         return [*(one for one in inner if one[0] == "train"), ("forward", False, False, False)]
 
     def _called(self, function: Function) -> list[_Done]:

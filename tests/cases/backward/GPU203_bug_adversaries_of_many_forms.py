@@ -216,7 +216,7 @@ def second_order(model, loader, optimizer):
         grads = [p.grad for p in model.parameters() if p.grad is not None]
         probe = [torch.randn_like(g) for g in grads]
         products = torch.autograd.grad(sum((g * v).sum() for g, v in zip(grads, probe)), model.parameters())
-        trace += sum((h * v).sum().item() for h, v in zip(products, probe))  # note: GPU504
+        trace += sum((h * v).sum().item() for h, v in zip(products, probe))  # low: GPU504
         for p in model.parameters():
             p.grad = None
         optimizer.step()

@@ -30,11 +30,13 @@ def behind(evaluator: Evaluator, node: Any, frame: Frame) -> list[Forward]:
 def made_of(
     evaluator: Evaluator, node: Any, frame: Frame, numbers: bool = True
 ) -> Iterator[tuple[Any, Frame]]:
-    """The expressions in one, each with its frame, and those in what its names are bound to and its calls give back: also of sizes and places,
-    as long as `numbers` matter."""
+    """The expressions in one, each with its frame, and those in what its names are bound to and its calls give back: also of sizes, as long as
+    `numbers` matter, and of no device."""
     queue, seen, followed = [(node, frame)], {(node, frame)}, 0
     for one, where in queue:  # grows while it is gone through
         yield one, where
+        if isinstance(one, ast.Attribute) and evaluator.value_of(one, where).kind == "device":
+            continue
         inside = (inner for inner in ast.iter_child_nodes(one) if not isinstance(inner, ast.expr_context))
         further = [(inner, where) for inner in inside]
         goes_on = isinstance(one, _HAVE_SOURCES) and followed < _MOST

@@ -77,8 +77,8 @@ def _ran_below(evaluator: Evaluator, call: ast.Call, frame: Frame, parts: bool) 
     if value.kind in ("object", "module", "optimizer"):
         return
     for one in _parts(evaluator, value):
-        if one.graph is Graph.NONE or one.kind == "module":
-            continue
+        if one.graph is Graph.NONE or one.kind in ("module", "parameter", "list", "dict"):
+            continue  # what is in a list has been made elsewhere
         for node, where in in_text_order(one.origins):
             chain = where.leading_to(node) if where is not None else []
             at = chain.index((call, frame)) if (call, frame) in chain else 0
