@@ -176,7 +176,8 @@ def _under(flag: ast.AST, repeats: Repeats) -> Answer:
 def _decides_about_steps(asked: Asked, flag: ast.AST, wanted: bool, repeats: Repeats) -> bool:
     """Whether a condition is that of a step as well, which pays then."""
     flow, events = repeats.frame.flow, asked.steps.of(repeats.frame.function)
-    owners = {block.owner for event in events for block in flow.around(event.node)}
+    steps = (one.node for one in events if one.work == repeats.work)
+    owners = {block.owner for node in steps for block in flow.around(node)}
     return flag in flow.parents and (not wanted or flow.statement_of(flag) in owners)
 
 

@@ -134,7 +134,9 @@ def _done(evaluator: Evaluator, frame: Frame, does: Collection[str], loop: Any, 
 
 
 def run_by(evaluator: Evaluator, call: ast.Call, frame: Frame) -> list[Function]:
-    """The functions of the project that a call may run: of a network its forward."""
+    """The functions of the project that a call may run: of a network its forward, of another object `__call__`."""
     made = evaluator.value_of(call.func, frame)
-    forwards = [method for method, _ in evaluator.methods(made, "forward")] if made.kind == "module" else []
-    return forwards or [one for one in made.refs if isinstance(one, Function)]
+    name = {"module": "forward", "object": "__call__"}.get(made.kind)
+    if name is not None:
+        return [method for method, _ in evaluator.methods(made, name)]
+    return [one for one in made.refs if isinstance(one, Function)]

@@ -253,8 +253,19 @@ def kept_by(evaluator: Evaluator, value: Value) -> Iterator[tuple[Any, Frame]]:
 def own_stores(evaluator: Evaluator, frame: Frame) -> tuple[Store, ...]:
     """The stores of a function's own statements."""
     made = (_by_methods, _by_subscripts, _totals, _comprehensions)
-    found = lambda: tuple(one for finds in made for one in finds(evaluator, frame))  # noqa: E731
+
+    def found() -> tuple[Store, ...]:
+        several = (one for finds in made for one in finds(evaluator, frame))
+        return tuple(one for one in several if not _is_in_data(evaluator, one))
+
     return settled(evaluator, frame, own_stores, found)  # type: ignore[no-any-return]
+
+
+def _is_in_data(evaluator: Evaluator, store: Store) -> bool:
+    """Whether it goes into a tensor's `data`, which takes in no graph."""
+    parts = ast.walk(store.container) if store.way != "put" else ()
+    named = (one for one in parts if getattr(one, "attr", "") == "data")
+    return any(evaluator.value_of(one.value, store.frame).kind not in ("object", "module") for one in named)
 
 
 def _by_methods(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
@@ -297,7 +308,7 @@ def _in_place(evaluator: Evaluator, calls: list[ast.Call], frame: Frame) -> Iter
             if not frame.flow.takes_in(call.args[0], key):
                 continue  # it is overwritten
             way = "averaged"
-        if key is not None and ".data" not in key:
+        if key is not None:
             added = call.args[-1 if call.func.attr in _WITH_INDEX else 0]
             yield Store(added, on, call, frame, way)  # type: ignore[arg-type]
 
@@ -305,8 +316,6 @@ def _in_place(evaluator: Evaluator, calls: list[ast.Call], frame: Frame) -> Iter
 def _by_subscripts(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
     for store in frame.flow.stores:
         into = frame.flow.place(store.target.value)
-        if any(getattr(one, "attr", "") == "data" for one in ast.walk(into)):
-            continue  # a tensor that is written as it is
         way: Way = "slot"
         if isinstance(store.statement, ast.AugAssign):
             is_list = isinstance(store.value, ast.List)
