@@ -8,6 +8,7 @@ from typing import Any, Final
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import File, Function
+from gpulint.analysis.queries.settings import VISIBLE, settings
 from gpulint.analysis.syntax.nodes import last_name
 from gpulint.answers import Answer, Question, left_open, proven
 
@@ -17,7 +18,7 @@ _DEEPEST: Final = 4
 def by_every_process(evaluator: Evaluator, node: Any, frame: Frame) -> Answer | None:
     """What says that a place is run by each of several processes, or leaves it open; None where nothing says so."""
     by = _several(evaluator, frame.function, _DEEPEST, set())
-    if by is None:
+    if by is None or _sees_its_own(evaluator, frame.function.file):
         return None
     for test, wanted in frame.flow.conditions(node):
         told = _one_only(evaluator, test, wanted, frame)
@@ -27,6 +28,13 @@ def by_every_process(evaluator: Evaluator, node: Any, frame: Frame) -> Answer | 
             clause = f"perhaps one process only runs it: `{ast.unparse(test)}`"
             return left_open(Question.REACHED, clause, test)
     return proven(Question.REACHED, "each of several processes runs it", by)
+
+
+def _sees_its_own(evaluator: Evaluator, file: File) -> bool:
+    """Whether each process lets itself see a GPU of its own: the one that it was saved from is that one then."""
+    files = evaluator.program.searched(VISIBLE, file)
+    several = (one for each in files for one in settings(evaluator, each) if one.variable == VISIBLE)
+    return any(one.own and tells_processes_apart(evaluator, one.value, one.frame) for one in several)
 
 
 def train_together(evaluator: Evaluator, file: File) -> bool:
