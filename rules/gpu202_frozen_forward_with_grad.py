@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
-from gpulint.rules._forwards import GRAD_MODES, builds_graph, of_old_torch, trains_beside, under_no_grad
+from gpulint.rules._forwards import builds_graph, of_old_torch, trains_beside, under_no_grad
 
 from gpulint.analysis.asked import Asked
 from gpulint.analysis.domain.values import UNKNOWN, Graph, in_text_order
@@ -204,8 +204,6 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     """On what the claim stands that a step builds a graph through a network that nobody uses, or gradients of its weights."""
     evaluator = asked.evaluator
     grad = grad_mode(evaluator, run.inner, run.where)
-    if grad.mode == "mixed":
-        yield left_open(Question.GRAD, GRAD_MODES[grad.mode], grad.by)
     what = outcome(evaluator, run.inner, run.where)
     if what.wanted:
         yield from _of_weights(asked, run, what.wanted)

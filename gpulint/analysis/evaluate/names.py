@@ -18,7 +18,7 @@ from gpulint.analysis.domain.values import (
     join,
     join_ways,
 )
-from gpulint.analysis.evaluate.frames import Evaluating, Frame, bind
+from gpulint.analysis.evaluate.frames import Evaluating, Frame, bind, outwards
 from gpulint.analysis.evaluate.narrowing import is_no_tensor, without_graph
 from gpulint.analysis.models.table import table
 from gpulint.analysis.project.file import Class, File, Function, methods_naming
@@ -190,6 +190,8 @@ class Names:
                 if value.is_known or value.graph:
                     return self._shown(value, name, function)
                 return self._by_role(definition, frame, value)
+            if (by_name := self._in_stars(frame.call, frame.caller, name)) is not None:
+                return by_name
             default = default_of(function.node, name)
             if default is not None:
                 return self._evaluator.value_of(default, self._evaluator.root(function))
@@ -220,16 +222,23 @@ class Names:
     def _by_names(self, definition: Definition, frame: Frame) -> Value:
         """What `**kwargs` holds: what the frame's call gives by names that the function does not name itself."""
         origins = frozenset({(definition.node, frame)})
-        if frame.caller is None:
+        calls = outwards(self._evaluator, frame)
+        if len(calls) != 1:
             return Value("dict", origins=origins)
-        own = {one.arg for one in frame.function.parameters}
-        named = (one for one in frame.call.keywords if one.arg is not None and one.arg not in own)
-        parts = tuple((one.arg, self._evaluator.value_of(one.value, frame.caller)) for one in named)
-        for one in frame.call.keywords:
+        (call, caller), own = calls[0], {one.arg for one in frame.function.parameters}
+        named = (one for one in call.keywords if one.arg is not None and one.arg not in own)
+        parts = tuple((one.arg, self._evaluator.value_of(one.value, caller)) for one in named)
+        for one in call.keywords:
             if one.arg is None:  # `**losses`
-                more = self._evaluator.value_of(one.value, frame.caller)
+                more = self._evaluator.value_of(one.value, caller)
                 parts += more.parts or (("**", self._evaluator.element(more.but(parts=None))),)
         return Value("dict", parts=parts, origins=origins)
+
+    def _in_stars(self, call: Any, frame: Any, name: str) -> Value | None:
+        """What a call gives a parameter by a dict: `Trainer(**options)`."""
+        dicts = (one.value for one in getattr(call, "keywords", ()) if one.arg is None)
+        several = (dict(self._evaluator.value_of(one, frame).parts or ()) for one in dicts)
+        return next((parts[name] for parts in several if name in parts), None)
 
     def _of_all_calls(self, definition: Definition, frame: Frame) -> Value:
         function, name = frame.function, definition.key
@@ -241,7 +250,8 @@ class Names:
                 is_bound = function.takes_self and not self._through_class(site.call, site.frame)
                 bound = bind(function, site.call, site.frame, function.takes_class or is_bound)
                 unseen = UNKNOWN if any(isinstance(one, ast.Starred) for one in site.call.args) else BOTTOM
-                values.append(self._evaluator.value_of(*bound[name]) if name in bound else unseen)
+                by_name = self._in_stars(site.call, site.frame, name) or unseen
+                values.append(self._evaluator.value_of(*bound[name]) if name in bound else by_name)
             default = default_of(function.node, name)
             is_none = isinstance(default, ast.Constant) and default.value is None
             all_give = bool(values) and BOTTOM not in values

@@ -220,9 +220,13 @@ class Program:
     @remembering(())
     def subclasses(self, cls: Class) -> tuple[Class, ...]:
         """The classes of the files around that derive from a class, in any number of steps."""
-        others = (one for file in self.searched(cls.name, cls.file) for one in file.classes)
-        deriving = (one for one in others if one is not cls and one.node.bases)
-        return tuple(one for one in deriving if cls in self.lineage(one))
+        found = [cls]
+        for each in found:  # grows while it is gone through
+            others = (one for file in self.searched(each.name, each.file) for one in file.classes)
+            found += [
+                one for one in others if one.node.bases and one not in found and cls in self.lineage(one)
+            ]
+        return tuple(found[1:])
 
     # -- callers
 
