@@ -14,16 +14,15 @@ from gpulint.analysis.syntax.nodes import called_on, last_name
 
 
 def called(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Function | None, Value | None]:
-    """The function of the project that a call runs, and the object that it is called on."""
+    """The function of the project that a call runs, of several the first, and the object that it is called on."""
     return settled(evaluator, frame, (called, call), lambda: _called(evaluator, call, frame))  # type: ignore[no-any-return]
 
 
 def _called(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Function | None, Value | None]:
     on = called_on(call)
     base = evaluator.value_of(on, frame) if on is not None else UNKNOWN
-    method = evaluator.method(base.ref, last_name(call.func)) if base.kind in ("module", "object") else None
-    if method is not None:
-        return method, base
+    for method in evaluator.methods(base, last_name(call.func)):
+        return method
     target = evaluator.value_of(call.func, frame)
     if target.kind == "object":
         return evaluator.method(target.ref, "__call__"), target
