@@ -24,22 +24,20 @@ from gpulint.analysis.queries.networks.module_mode import module_mode
 from gpulint.analysis.queries.networks.runs import Run, runs_of
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.syntax.nodes import arguments, called_on, default_of, keyword
+from gpulint.analysis.syntax.nodes import arguments, default_of
 from gpulint.answers import Answer, Question, confidence_of, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Change, Claimed, Cost, Insert, Remove, Repair, Report, Rule
 
 _COST: Final = Cost("the activations of all earlier iterations", "7.06 MiB a step for an LSTM, and a step ever slower; H200, torch 2.11")  # fmt: skip
-_OF_INPUT: Final = Cost("what these operations save of the input, for each earlier iteration")
 
 
 class CarriedState(Rule):
     """
     ## What it does
     Finds recurrent state that goes from one training iteration into the next without `detach()`, under a name or in an attribute, be it of
-    a layer whose network is trained elsewhere: without `retain_graph=True` that has a doubt, as the second backward would fail. So do inputs
-    that a loop changes by their own gradient, as an attack does: those that are never cut are found as well. Of a table of
+    a layer whose network is trained elsewhere: without `retain_graph=True` that has a doubt, as the second backward would fail. Of a table of
     results that goes through a network out of sight it tells with a doubt: the network may only fill it. In an evaluation with grad, where
     no backward is seen to need it, it is a *warning*.
 
@@ -102,7 +100,7 @@ class CarriedState(Rule):
     name = "carried-state"
     severity = Severity.ERROR
     runtime_claim = Claim("drift")
-    triggers = ((b"torch", b"lightning"), (b"backward", b".eval()", b"autograd.grad("), (b"for ", b"while "))
+    triggers = ((b"torch", b"lightning"), (b"backward", b".eval()"), (b"for ", b"while "))
     doubts = True
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
@@ -126,9 +124,6 @@ def _considered(
                 for one in carried(evaluator, call, frame, arguments(call)):
                     through = _backwards(asked, one)
                     yield one, through, until_refuted(_answers(asked, run, one, through))
-    for call in function.flow.calls.get("requires_grad_", ()):
-        for one in carried(evaluator, call, frame, [called_on(call)]) if called_on(call) else ():
-            yield one, [], until_refuted(_of_input(asked, one))
 
 
 def _backwards(asked: Asked, one: Carried) -> list[Backward]:
@@ -184,27 +179,9 @@ def _answers(asked: Asked, run: Run, one: Carried, through: list[Backward]) -> I
     yield from reached(evaluator, one.frame.function)
 
 
-def _of_input(asked: Asked, one: Carried) -> Iterator[Answer]:
-    """On what it stands that an input which its own gradient changes hangs on the rounds before."""
-    evaluator, flow = asked.evaluator, one.frame.flow
-    calls = [each for each in flow.every_call if one.loop in flow.loops(each)]
-    asks = [each for each in calls if evaluator.does(each, one.frame) == "differentiates"]
-    if not asks or any(keyword(each, "create_graph") is not None for each in asks):
-        yield refuted(Question.BACKWARD, "its gradient is not asked for, or is to be differentiated itself")
-    if grad_mode(evaluator, one.call, one.frame).mode != "on":
-        yield refuted(Question.GRAD, "grad is off, or may be")
-    yield proven(Question.GRAPH, "each round makes it from what it was, and nothing cuts it")
-    yield from reached(evaluator, one.frame.function)
-
-
 def _report(asked: Asked, one: Carried, through: list[Backward], together: list[Carried]) -> Report:
-    is_input = one.node is called_on(one.call)
     reason = "the next backward would go through the graph of the iteration before, which is freed: it fails"
-    if is_input:
-        reason = (
-            "the gradient is asked for this iteration's input: nothing frees the operations that led to it"
-        )
-    elif not through:
+    if not through:
         reason = (
             "grad is enabled in this evaluation: each graph is the input of the next, and none is ever freed"
         )
@@ -214,9 +191,9 @@ def _report(asked: Asked, one: Carried, through: list[Backward], together: list[
         one.call,
         f"`{asked.source(one.node)}` carries its autograd graph from one iteration into the next",
         reason,
-        _OF_INPUT if is_input else _COST,
-        Severity.ERROR if through or is_input else Severity.WARNING,
-        repair=partial(_repair, asked, through, together) if through or is_input else None,
+        _COST,
+        Severity.ERROR if through else Severity.WARNING,
+        repair=partial(_repair, asked, through, together) if through else None,
     )
 
 

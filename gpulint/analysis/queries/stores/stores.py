@@ -264,7 +264,7 @@ def own_stores(evaluator: Evaluator, frame: Frame) -> tuple[Store, ...]:
 def _is_in_data(evaluator: Evaluator, store: Store) -> bool:
     """Whether it goes into a tensor's `data`, which takes in no graph."""
     parts = ast.walk(store.container) if store.way != "put" else ()
-    named = (one for one in parts if getattr(one, "attr", "") == "data")
+    named = (one for one in parts if isinstance(one, ast.Attribute) and one.attr == "data")
     return any(evaluator.value_of(one.value, store.frame).kind not in ("object", "module") for one in named)
 
 
