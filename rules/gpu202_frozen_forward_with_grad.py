@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
-from gpulint.rules._forwards import builds_graph, of_old_torch, trains_beside, under_no_grad
+from gpulint.rules._forwards import GRAD_MODES, builds_graph, of_old_torch, trains_beside, under_no_grad
 
 from gpulint.analysis.asked import Asked
 from gpulint.analysis.domain.values import UNKNOWN, Graph, in_text_order
@@ -206,6 +206,8 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     grad = grad_mode(evaluator, run.inner, run.where)
     what = outcome(evaluator, run.inner, run.where)
     if what.wanted:
+        if grad.mode == "mixed":  # a backward may be of those who have it off
+            yield left_open(Question.GRAD, GRAD_MODES[grad.mode], grad.by)
         yield from _of_weights(asked, run, what.wanted)
     else:
         yield from _of_result(asked, run)

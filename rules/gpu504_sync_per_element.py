@@ -252,11 +252,10 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
         whole.kind in ("tensor", "array", "list") and whole.size != "scalar" and whole.device == "host"
     )
     in_rounds = found.each is None and loop in rounds(evaluator, found.at[0], frame)
-    if takes_all and (in_rounds or found.is_of_network(evaluator)):
+    is_of_network = found.is_of_network(evaluator)
+    if takes_all and (in_rounds or is_of_network):
         yield refuted(Question.READS, "all that is in each goes to the host, which takes the time")
-    elif found.is_of_network(evaluator):
-        pass
-    elif value.is_moved:
+    elif is_of_network or value.is_moved:
         pass  # nothing else that is moved has numbers: where anything may be asked for that, `unless` says so
     elif not _is_one(asked, found) or (value.kind != "tensor" and not found.is_as_of_tensor(evaluator)):
         yield refuted(Question.TENSOR, f"nothing shows that `{ast.unparse(tensor)}` is one tensor")
@@ -267,12 +266,13 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
     if all(found.unless):
         yield left_open(Question.READS, found.unless[0])
     yield from (left_open(Question.TENSOR, one.clause, one.at) for one in value.assumptions)
-    places = set(devices(evaluator, found.each if found.is_of_network(evaluator) else tensor, frame))
+    places = set(devices(evaluator, found.each if is_of_network else tensor, frame))
     if places == {"host"}:
         yield refuted(Question.DEVICE, f"`{ast.unparse(tensor)}` is on the host")
     elif "cuda" not in places or ("host" in places and _is_one_of_several(evaluator, frame)):
-        is_of_network = found.is_of_network(evaluator) or behind(evaluator, tensor, frame)
-        says = minor if is_of_network else left_open  # most networks are on a GPU
+        says = (
+            minor if is_of_network or behind(evaluator, tensor, frame) else left_open
+        )  # most networks are there
         yield says(Question.DEVICE, f"whether `{ast.unparse(tensor)}` is on a GPU is not shown")
     multiplicity = asked.multiplicity
     ways = multiplicity.of(found.at[0], frame)

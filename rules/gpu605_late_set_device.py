@@ -14,7 +14,7 @@ from gpulint.analysis.queries.settings import VISIBLE, settings
 from gpulint.analysis.syntax.nodes import argument, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
-from gpulint.rule import Claimed, Cost, Insert, RelatedNode, Remove, Repair, Report, Rule
+from gpulint.rule import Claimed, Cost, RelatedNode, Report, Rule
 
 
 class LateSetDevice(Rule):
@@ -76,8 +76,7 @@ class LateSetDevice(Rule):
     ```
 
     ## Fix safety
-    Unsafe: what is made between the two calls is on the rank's own card then. Offered where both stand in one block and
-    the number of the card is known by then.
+    There is no automatic fix: what is made between the two calls is on the rank's own card then, and may be meant for the first.
     """
 
     code = "GPU605"
@@ -93,7 +92,7 @@ class LateSetDevice(Rule):
                 first = first_before(asked.evaluator, call, frame, partial(_settles, asked))
                 if first is not None:
                     answers = until_refuted(_answers(asked, call, frame, *first))
-                    yield Claimed(call, _NAME, answers, partial(_report, asked, call, frame, *first))
+                    yield Claimed(call, _NAME, answers, partial(_report, asked, call, first[0]))
 
 
 _NAME = "torch.cuda.set_device"
@@ -144,7 +143,7 @@ def _answers(asked: Asked, call: ast.Call, frame: Frame, first: ast.Call, where:
     yield from reached(evaluator, frame.function)
 
 
-def _report(asked: Asked, call: ast.Call, frame: Frame, first: ast.Call, where: Frame) -> Report:
+def _report(asked: Asked, call: ast.Call, first: ast.Call) -> Report:
     path = asked.path_of(first)
     used = RelatedNode("the first card is used here", None if path else first, path or None, first.lineno)
     return Report(
@@ -156,19 +155,4 @@ def _report(asked: Asked, call: ast.Call, frame: Frame, first: ast.Call, where: 
             "526 MiB for `torch.zeros(1).cuda()`, 618 MiB for what is made there; H200, torch 2.11",
         ),
         related=(used,),
-        repair=lambda: _repair(asked, call, first, frame) if where.function is frame.function else None,
     )
-
-
-def _repair(asked: Asked, call: ast.Call, first: ast.Call, frame: Frame) -> Repair | None:
-    """The choice before the first use, where all that it needs is there by then."""
-    flow = frame.flow
-    statement, before = flow.statement_of(call), flow.statement_of(first)
-    alone = isinstance(statement, ast.Expr) and statement.value is call
-    late = any(flow.order.get(one.statement, -1) >= flow.order[before] for one in flow.bound_in(call))
-    if not alone or late or flow.blocks[statement] is not flow.blocks[before]:
-        return None
-    why = "what is made between the two is on the rank's own card then"
-    line: Any = asked.line(statement)
-    changes = (Insert(asked.line(before), line, after=False), Remove(asked.node(statement)))
-    return Repair("unsafe", "choose the card first", changes, why)

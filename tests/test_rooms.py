@@ -98,12 +98,12 @@ FLOORS: dict[str, set[str]] = {
 BUDGETS = {
     ANALYSIS: 139,
     f"{ANALYSIS}.syntax": 732,
-    f"{ANALYSIS}.project": 659,
-    f"{ANALYSIS}.domain": 155,
-    f"{ANALYSIS}.evaluate": 3_066,
+    f"{ANALYSIS}.project": 661,
+    f"{ANALYSIS}.domain": 158,
+    f"{ANALYSIS}.evaluate": 3_075,
     f"{ANALYSIS}.models": 230,
-    f"{ANALYSIS}.queries": 4_836,
-    RULES: 6_183,
+    f"{ANALYSIS}.queries": 4_850,
+    RULES: 6_155,
 }
 MOST_OF_READING = 16_000  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs

@@ -498,7 +498,7 @@ def offered(code: str, name: str) -> list[tuple[int, str | None, str]]:
             "bug_made_on_the_host_in_each_step",
             [None, "unsafe", "safe", "unsafe", "unsafe", None, "unsafe", None],
         ),
-        ("GPU605", "bug_networks_before_the_card", [None, "unsafe", "unsafe"]),
+        ("GPU605", "bug_networks_before_the_card", [None, None, None]),
         ("GPU405", "bug_figures_in_between", ["unsafe"]),
         ("GPU405", "bug_empty_cache_before_del", ["safe"]),
         ("GPU501", "bug_every_step", ["safe"]),

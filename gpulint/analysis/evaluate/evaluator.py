@@ -209,9 +209,6 @@ class Evaluator:
         self._below[outermost] = below + 1
         self.entered += 1
         bound = function.takes_class or (function.takes_self and receiver is not None)
-        if receiver is not None and receiver.others:  # one of a class whose method the function is
-            several = self.methods(receiver, function.name)
-            receiver = next((one for method, one in several if method is function), receiver)
         found = Frame(function, bind(function, call, frame, bound), frame, call, receiver)
         frame.entered[key] = found
         return found

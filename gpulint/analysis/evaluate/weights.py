@@ -200,12 +200,11 @@ def _of_layer(evaluator: Evaluator, name: str, node: ast.Call, frame: Frame) -> 
     stacked = evaluator.value_of(times, frame).const if (times := keyword(node, "num_layers")) else 1
     layers = stacked if isinstance(stacked, int) else UNSEEN
     grouped = argument(node, 6, "groups") if row.sizes > 2 else None
-    given = [*node.args[: row.sizes], *([grouped] if grouped is not None else ())]
-    sizes = [evaluator.value_of(one, frame).const for one in given]
-    if len(sizes) < row.sizes or not all(isinstance(one, int) and one > 0 for one in sizes):
+    groups = evaluator.value_of(grouped, frame).const if grouped is not None else 1
+    sizes = [evaluator.value_of(one, frame).const for one in node.args[: row.sizes]]
+    if len(sizes) < row.sizes or not all(isinstance(one, int) and one for one in (*sizes, groups)):
         return Weight(0, False, layers=layers)
     more = sizes[2] ** row.power if row.sizes > 2 else row.power
-    groups = sizes[-1] if grouped is not None else 1
     return Weight(sizes[0] * sizes[1] * more // groups, True, layers=layers)
 
 

@@ -223,9 +223,7 @@ class Program:
         found = [cls]
         for each in found:  # grows while it is gone through
             others = (one for file in self.searched(each.name, each.file) for one in file.classes)
-            found += [
-                one for one in others if one.node.bases and one not in found and cls in self.lineage(one)
-            ]
+            found += [one for one in others if one not in found and cls in self.lineage(one)]
         return tuple(found[1:])
 
     # -- callers

@@ -35,14 +35,11 @@ def below(evaluator: Evaluator, function: Function) -> tuple[Function, ...]:
 
 
 def _below(evaluator: Evaluator, function: Function) -> tuple[Function, ...]:
-    found = {function: None}
-    waiting = [function]
-    while waiting:
-        frame = evaluator.root(waiting.pop())
-        targets = [called(evaluator, call, frame)[0] for call in frame.flow.every_call]
-        new = dict.fromkeys(one for one in targets if one is not None and one not in found)
-        found |= new
-        waiting += new
+    found = [function]
+    for one in found:  # grows while it is gone through
+        frame = evaluator.root(one)
+        targets = dict.fromkeys(called(evaluator, call, frame)[0] for call in frame.flow.every_call)
+        found += [other for other in targets if other is not None and other not in found]
     return tuple(found)
 
 

@@ -263,9 +263,11 @@ def own_stores(evaluator: Evaluator, frame: Frame) -> tuple[Store, ...]:
 
 def _is_in_data(evaluator: Evaluator, store: Store) -> bool:
     """Whether it goes into a tensor's `data`, which takes in no graph."""
-    parts = ast.walk(store.container) if store.way != "put" else ()
-    named = (one for one in parts if isinstance(one, ast.Attribute) and one.attr == "data")
-    return any(evaluator.value_of(one.value, store.frame).kind not in ("object", "module") for one in named)
+    parts = (
+        one for one in ast.walk(store.container) if isinstance(one, ast.Attribute) and one.attr == "data"
+    )
+    of = (evaluator.value_of(one.value, store.frame).kind for one in parts)
+    return store.way != "put" and not {"object", "module"}.issuperset(of)
 
 
 def _by_methods(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
