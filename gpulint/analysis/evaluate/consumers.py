@@ -520,7 +520,7 @@ class _Worklist:
                     self.definitions(call, frame, path, "inplace")
                 self.by_row(of_tensors, node, call, frame, path, func.attr)
                 return
-            row = self.evaluator.table.own(base.kind, func.attr)
+            row = self.evaluator.table.method(base.kind, func.attr)
             if row is not None:
                 self.by_row(row, node, call, frame, path, func.attr)
                 return
