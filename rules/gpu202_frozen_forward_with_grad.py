@@ -305,7 +305,9 @@ def _of_trained(asked: Asked, run: Run, found: Gradients, wants: bool) -> Iterat
     fed = (one for one in consumers(evaluator, run.inner, run.where, "graph") if one.role == "fed")
     if not wants and any(forward_of(evaluator, one.node, one.frame) for one in fed):
         yield refuted(Question.REACHED, "it is told where another network is given what it gives")
-    yield proven(Question.TRAINED, f"its gradients {_FATES[found.fate]}")
+    if found.fate == "left":
+        yield left_open(Question.TRAINED, f"that its gradients {_FATES['cleared']} is not seen")
+    yield proven(Question.TRAINED, "what this backward makes of them its own step does not use")
 
 
 def _of_untrained(asked: Asked, run: Run, reads: bool) -> Iterator[Answer]:
@@ -472,13 +474,14 @@ def _report(asked: Asked, run: Run) -> Report:
         used = "has none of the gradients that are asked for by name" if what.wanted else used
         reason = f"the result of this call {used}: its activations are saved for nothing"
     else:
-        found, wants = _gradients(asked, run), _wants_input(asked, run)
+        fate, wants = _gradients(asked, run).fate, _wants_input(asked, run)
+        fate = "cleared" if optimizers_of(asked.evaluator, run.network) else fate
         if wants:
-            cost, claim = _COST_OF_GRADIENTS if found.fate == "left" else _COST_OF_THROWN, Claim("code")
-            message = f"backward goes through `{name}` to what it is given, and makes gradients of all its weights, which {_FATES[found.fate]}"
+            cost, claim = _COST_OF_GRADIENTS if fate == "left" else _COST_OF_THROWN, Claim("code")
+            message = f"backward goes through `{name}` to what it is given, and makes gradients of all its weights, which {_FATES[fate]}"
         else:
-            message += "step uses its gradients" if found.fate == "cleared" else "optimizer trains it"
-        reason = _INSTEAD[found.fate][wants].format(name=name)
+            message += "step uses its gradients" if fate == "cleared" else "optimizer trains it"
+        reason = _INSTEAD[fate][wants].format(name=name)
         if _is_hooked(asked, run):
             reason += "; what it is given has to want its own then"
     repair = partial(_repair, asked, run)
