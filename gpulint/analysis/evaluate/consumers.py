@@ -438,6 +438,9 @@ class _Worklist:
         if self.track == "storage" and self.taken_apart(above.attr, call, frame):
             return
         row = table.method("tensor", above.attr) or Row()
+        if row.does == "draws" and base.kind != "tensor":  # from what is not seen: gradients may go through
+            self.push(call, frame, ())
+            return
         if above.attr[-1:] == "_" and row.graph == "keeps" and row.does != "copies into":
             self.definitions(call, frame, (), "inplace")  # what it is from then on has the graph too
         self.by_row(row, above.value, call, frame, (), above.attr)
