@@ -1,17 +1,14 @@
-"""An actor gives a distribution of a module that nobody sees: what is drawn from it may let gradients through. A writer reads what it is given."""
+"""An actor gives a distribution of a module that nobody sees: what is drawn from it may let gradients through."""
 
 import distributions
 import torch
 import torch.nn as nn
-from tensorboardX import SummaryWriter
-
-writer = SummaryWriter("runs")
 
 
 class Actor(nn.Module):
     def __init__(self, width=2048):
         super().__init__()
-        self.body = nn.Sequential(nn.Conv1d(8, width, 3), nn.ReLU(), nn.Conv1d(width, 2, 3))
+        self.body = nn.Sequential(nn.Linear(512, width), nn.ReLU(), nn.Linear(width, 2))
 
     def forward(self, states):
         return distributions.Bounded(torch.tanh(self.body(states)))
@@ -19,19 +16,27 @@ class Actor(nn.Module):
 
 class Agent:
     def __init__(self):
-        self.actor, self.critic = Actor().cuda(), nn.Conv1d(2, 1, 3).cuda()
+        self.actor, self.critic = Actor().cuda(), nn.Bilinear(512, 2, 1).cuda()
         self.actor_optimizer = torch.optim.Adam(self.actor.parameters())
+        self.critic_optimizer = torch.optim.Adam(self.critic.parameters())
+
+    def learn(self, states, actions, rewards):
+        loss = (self.critic(states, actions) - rewards).pow(2).mean()
+        self.critic_optimizer.zero_grad()
+        loss.backward()
+        self.critic_optimizer.step()
 
     def update(self, states):
         policy = self.actor(states)
-        loss = -self.critic(policy.sample(clip=0.3)).mean()
+        loss = -self.critic(states, policy.sample(clip=0.3)).mean()
         self.actor_optimizer.zero_grad()
         loss.backward()
         self.actor_optimizer.step()
-        writer.add_scalar("entropy", policy.entropy().mean())
+        print(policy.entropy().mean().item())
 
 
 def train(loader):
     agent = Agent()
-    for states in loader:
+    for states, actions, rewards in loader:
+        agent.learn(states.cuda(), actions.cuda(), rewards.cuda())
         agent.update(states.cuda())
