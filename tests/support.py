@@ -96,17 +96,14 @@ def gpulint(
     stdin: bytes = b"",
     env: dict[str, str] | None = None,
     timeout: float = 120,
+    status: int | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run the installed command in a process of its own."""
+    """Run the installed command in a process of its own, which must end with this status."""
     command = [sys.executable, "-m", "gpulint", *map(str, arguments)]
-    return warm.run_linter(
-        command,
-        cwd=cwd,
-        input=stdin,
-        capture_output=True,
-        env=env or environment(),
-        timeout=timeout,
-    )
+    given = {"cwd": cwd, "input": stdin, "env": env or environment(), "timeout": timeout}
+    done = warm.run_linter(command, capture_output=True, **given)
+    assert status is None or done.returncode == status, done
+    return done
 
 
 def as_text(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:

@@ -122,8 +122,7 @@ def test_output_file(project: Path) -> None:
     done = gpulint(".", "--output-format", "json", "--output-file", "out.json", cwd=project)
     assert done.stdout == b""
     assert len(json.loads((project / "out.json").read_text())) == 1
-    done = gpulint(".", "--output-file", "none/out.txt", cwd=project)
-    assert done.returncode == 2
+    done = gpulint(".", "--output-file", "none/out.txt", cwd=project, status=2)
     assert b"Traceback" not in done.stderr
 
 
@@ -133,8 +132,7 @@ def test_output_file(project: Path) -> None:
 def test_fix(project: Path) -> None:
     path = project / "train.py"
     path.chmod(0o755)
-    done = gpulint(".", "--fix", cwd=project)
-    assert done.returncode == 0, done
+    done = gpulint(".", "--fix", cwd=project, status=0)
     assert b"Fixed 1 finding" in done.stdout
     fixed = path.read_text()
     assert re.sub(r"loss\.(item|detach)\(\)", "loss", fixed) == HELD != fixed
@@ -171,8 +169,7 @@ def test_diff_changes_nothing_and_git_applies_it(project: Path) -> None:
     (project / "sub").mkdir()
     (project / "sub/crlf.py").write_bytes(HELD.replace("\n", "\r\n").encode())
     (project / "sub/open.py").write_text(HELD + "print(train)")
-    done = gpulint(".", "--diff", cwd=project)
-    assert done.returncode == 1
+    done = gpulint(".", "--diff", cwd=project, status=1)
     assert (project / "train.py").read_text() == HELD
     subprocess.run(["git", "apply", "--check", "-"], cwd=project, input=done.stdout, check=True)
     subprocess.run(["git", "apply", "-"], cwd=project, input=done.stdout, check=True)
@@ -186,13 +183,10 @@ def test_diff_changes_nothing_and_git_applies_it(project: Path) -> None:
 
 def test_stdin(project: Path) -> None:
     arguments = ("-", "--stdin-filename", "pkg/mod.py", "--output-format", "concise")
-    done = gpulint(*arguments, cwd=project, stdin=HELD.encode())
-    assert done.returncode == 1
+    done = gpulint(*arguments, cwd=project, stdin=HELD.encode(), status=1)
     assert done.stdout.decode().startswith(f"pkg/mod.py:{HELD_ROW}:9: GPU101 ")
-    done = gpulint("--stdin-filename", "mod.py", cwd=project, stdin=CLEAN.encode())
-    assert done.returncode == 0
-    done = gpulint("-", cwd=project, stdin=b"x = '\xff'\n")
-    assert done.returncode == 1
+    done = gpulint("--stdin-filename", "mod.py", cwd=project, stdin=CLEAN.encode(), status=0)
+    done = gpulint("-", cwd=project, stdin=b"x = '\xff'\n", status=1)
     assert b"<stdin>:1:6: error[GPU000]" in done.stdout
 
 
@@ -205,13 +199,11 @@ def test_stdin_honours_the_configuration_of_its_name(project: Path) -> None:
 
 def test_stdin_fix_writes_the_source_to_stdout(project: Path) -> None:
     raw = HELD.replace("\n", "\r\n").encode("utf-8-sig")
-    done = gpulint("-", "--fix", cwd=project, stdin=raw)
-    assert done.returncode == 0
+    done = gpulint("-", "--fix", cwd=project, stdin=raw, status=0)
     assert re.sub(rb"loss\.(item|detach)\(\)", b"loss", done.stdout) == raw
     assert b"Fixed 1 finding" in done.stderr
     assert gpulint("-", "--fix", cwd=project, stdin=b"def f(:\n").stdout == b"def f(:\n"
-    done = gpulint("-", "--diff", cwd=project, stdin=HELD.encode())
-    assert done.returncode == 1
+    done = gpulint("-", "--diff", cwd=project, stdin=HELD.encode(), status=1)
     assert b"-        total += loss\n" in done.stdout
 
 
@@ -256,8 +248,7 @@ def test_what_cannot_be_read_is_said_and_the_rest_checked(project: Path) -> None
 )
 def test_deep_nesting(project: Path, raw: bytes) -> None:
     (project / "deep.py").write_bytes(raw)
-    done = gpulint(".", "--output-format", "concise", cwd=project)
-    assert done.returncode == 1, done
+    done = gpulint(".", "--output-format", "concise", cwd=project, status=1)
     lines = done.stdout.decode().splitlines()
     assert len([line for line in lines if line.startswith("deep.py")]) <= 1
     assert not [line for line in lines if "internal error" in line]
@@ -313,8 +304,7 @@ def test_file_names_that_are_not_unicode(project: Path) -> None:
 
 def test_an_error_inside_a_rule_costs_one_file(project: Path) -> None:
     misbehaving(project, 'raise KeyError("lost")', files=1)
-    done = gpulint(".", "--output-format", "concise", cwd=project)
-    assert done.returncode == 2
+    done = gpulint(".", "--output-format", "concise", cwd=project, status=2)
     lines = done.stdout.decode().splitlines()
     assert len(lines) == 3
     assert lines[0].startswith(
@@ -331,8 +321,7 @@ def test_a_worker_that_dies_costs_one_file(project: Path, action: str) -> None:
     misbehaving(project, action, files=1)
     for number in range(20):
         (project / f"more{number}.py").write_text(HELD + "# filler\n" * 1000)
-    done = gpulint(".", "--jobs", "2", "--output-format", "concise", cwd=project)
-    assert done.returncode == 2
+    done = gpulint(".", "--jobs", "2", "--output-format", "concise", cwd=project, status=2)
     lines = done.stdout.decode().splitlines()
     assert [line for line in lines if "GPU000" in line and line.startswith("bad0.py:1:1:")]
     assert sum("GPU101" in line for line in lines) == 21

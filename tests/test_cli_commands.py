@@ -21,8 +21,7 @@ def test_config_prints_a_configuration_that_says_the_same(tmp_path: Path) -> Non
         'extend = "shared/base.toml"\nignore = ["GPU5"]\nfail-on = "warning"\ntarget-torch = "2.1"\n'
         '[severity]\nGPU101 = "info"\n[per-file-ignores]\n"tests/*" = ["GPU1"]\n'
     )
-    done = gpulint("config", ".", cwd=tmp_path)
-    assert done.returncode == 0, done
+    done = gpulint("config", ".", cwd=tmp_path, status=0)
     printed = tmp_path / "printed.toml"
     printed.write_bytes(done.stdout)
     loaded = load_config(str(printed))
@@ -68,8 +67,7 @@ def test_schema(tmp_path: Path, settings: dict[str, object], valid: bool) -> Non
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_script(tmp_path: Path, shell: str) -> None:
-    done = gpulint("completion", shell, cwd=tmp_path)
-    assert done.returncode == 0
+    done = gpulint("completion", shell, cwd=tmp_path, status=0)
     assert b"_GPULINT_COMPLETE" in done.stdout
 
 

@@ -90,8 +90,7 @@ def test_help_as_a_word(tmp_path: Path) -> None:
 
 def test_notes_do_not_fail_a_run(project: Path) -> None:
     (project / "train.py").write_text("x = 1  # gpulint: ignore[GPU101]\n")
-    done = gpulint(".", cwd=project)
-    assert done.returncode == 0
+    done = gpulint(".", cwd=project, status=0)
     assert b"Found 1 finding (1 note)" in done.stdout
     assert gpulint(".", "--fail-on", "info", cwd=project).returncode == 1
     (project / "train.py").write_text("x = 1  # gpulint: ignore[GPU999]\n")  # a mistake, and no left-over
@@ -118,8 +117,7 @@ def test_a_configuration_may_ask_for_fixes(project: Path) -> None:
     assert gpulint(".", "--write-baseline", cwd=project).returncode == 0
     assert gpulint(".", "--diff", cwd=project).returncode == 1
     assert (project / "train.py").read_text() == HELD
-    done = gpulint(".", cwd=project)
-    assert done.returncode == 0
+    done = gpulint(".", cwd=project, status=0)
     assert done.stdout.decode().splitlines() == [
         "Fixed:", "  train.py", "    1 × GPU101 held-graph", "Fixed 1 finding; none left.",
     ]  # fmt: skip
@@ -133,8 +131,7 @@ def test_a_configuration_may_name_a_baseline(project: Path) -> None:
     assert (project / "lint/known.json").exists()
     assert gpulint(".", cwd=project).returncode == 0
     assert gpulint("train.py", cwd=project).returncode == 0
-    done = gpulint(".", "--baseline", "other.json", cwd=project)
-    assert done.returncode == 2
+    done = gpulint(".", "--baseline", "other.json", cwd=project, status=2)
     assert b"other.json does not exist" in done.stderr
 
 
@@ -146,8 +143,7 @@ def test_settings_beside_a_file(project: Path) -> None:
     assert gpulint(".", "--config", "ci.toml", "--config", 'fail-on = "info"', cwd=project).returncode == 1
     assert codes(".", "--isolated", "--config", 'select = ["GPU5"]', cwd=project) == []
     for command in (["config"], ["rules"], ["explain", "train.py"]):
-        done = gpulint(*command, "--config", "ignore = [1]", cwd=project)
-        assert done.returncode == 2, command
+        done = gpulint(*command, "--config", "ignore = [1]", cwd=project, status=2)
         assert b"--config: ignore: expected a list of strings" in done.stderr
 
 
@@ -182,8 +178,7 @@ def test_variables(
 
 
 def test_a_wrong_variable_is_named(project: Path) -> None:
-    done = gpulint(".", cwd=project, env=environment(GPULINT_OUTPUT_FORMAT="jsn"))
-    assert done.returncode == 2
+    done = gpulint(".", cwd=project, env=environment(GPULINT_OUTPUT_FORMAT="jsn"), status=2)
     assert done.stderr.startswith(b"gpulint: GPULINT_OUTPUT_FORMAT: expected one of text,")
 
 
@@ -196,15 +191,13 @@ def test_only_some_rules_are_fixed(project: Path) -> None:
     assert (project / "train.py").read_text().count("empty_cache") == 2
     assert "fixable" not in done.stdout.decode()
     assert [item["fix"] for item in findings(".", "--unfixable", "ALL", cwd=project)] == [None, None]
-    done = gpulint(".", "--fix", "--fixable", "empty-cache-in-hot-loop", cwd=project)
-    assert done.returncode == 0
+    done = gpulint(".", "--fix", "--fixable", "empty-cache-in-hot-loop", cwd=project, status=0)
     assert "empty_cache" not in (project / "train.py").read_text()
 
 
 def test_fix_only_tells_of_nothing_that_is_left(project: Path) -> None:
     (project / "train.py").write_text(SEVERAL)
-    done = gpulint(".", "--fix-only", "--fixable", "GPU501", "--show-fixes", cwd=project)
-    assert done.returncode == 0
+    done = gpulint(".", "--fix-only", "--fixable", "GPU501", "--show-fixes", cwd=project, status=0)
     assert done.stdout.decode().splitlines() == [
         "Fixed:", "  train.py", "    2 × GPU501 empty-cache-in-hot-loop",
         "Fixed 2 findings; --fix-only tells of no others.",
@@ -294,8 +287,7 @@ def test_clean_takes_away_what_runs_have_cached_and_nothing_else(
 
 @pytest.mark.parametrize("command", [(), ("experiment",)])
 def test_nothing_at_all_shows_the_help(tmp_path: Path, command: tuple[str, ...]) -> None:
-    done = gpulint(*command, cwd=tmp_path)
-    assert done.returncode == 2
+    done = gpulint(*command, cwd=tmp_path, status=2)
     assert done.stdout == b""
     lines = done.stderr.decode().splitlines()
     assert lines[0].startswith("Usage: gpulint")
@@ -305,8 +297,7 @@ def test_nothing_at_all_shows_the_help(tmp_path: Path, command: tuple[str, ...])
 def test_init_writes_what_is_missing_and_overwrites_nothing(tmp_path: Path) -> None:
     yaml = pytest.importorskip("yaml")
     names = ["gpulint.toml", ".pre-commit-config.yaml", ".github/workflows/gpulint.yml"]
-    shown = gpulint("init", "--diff", cwd=tmp_path)
-    assert shown.returncode == 0
+    gpulint("init", "--diff", cwd=tmp_path, status=0)
     assert not list(tmp_path.iterdir())
     done = gpulint("init", cwd=tmp_path)
     assert done.stdout.decode().splitlines() == [*(f"{name}: written" for name in names), "Next: gpulint ."]
@@ -339,8 +330,7 @@ def test_init_pins_what_is_installed(tmp_path: Path, origin: object, ref: str) -
     (noted / "METADATA").write_text(f"Metadata-Version: 2.1\nName: gpulint\nVersion: {__version__}\n")
     if origin is not None:
         (noted / "direct_url.json").write_text(json.dumps(origin))
-    done = gpulint("init", cwd=tmp_path, env=environment(PYTHONPATH=str(tmp_path / "site")))
-    assert done.returncode == 0, done.stderr
+    gpulint("init", cwd=tmp_path, env=environment(PYTHONPATH=str(tmp_path / "site")), status=0)
     (hook,) = yaml.safe_load((tmp_path / ".pre-commit-config.yaml").read_text())["repos"]
     assert hook["rev"] == ref
     assert f"uses: gpulint/gpulint@{ref}" in (tmp_path / ".github/workflows/gpulint.yml").read_text()
@@ -436,8 +426,7 @@ def test_noqa_lives_with_ruff(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="rights")
 def test_init_says_what_it_could_not_write(tmp_path: Path) -> None:
     (tmp_path / ".github").write_text("a file")
-    done = gpulint("init", cwd=tmp_path)
-    assert done.returncode == 2
+    done = gpulint("init", cwd=tmp_path, status=2)
     assert b"gpulint.yml: cannot be written" in done.stderr
     assert (tmp_path / "gpulint.toml").exists()
 

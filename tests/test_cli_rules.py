@@ -64,8 +64,7 @@ def test_every_rule_has_a_page(rule) -> None:  # type: ignore[no-untyped-def]
 
 
 def test_a_page_in_a_pipe_is_markdown(tmp_path: Path) -> None:
-    done = gpulint("rule", "GPU101", cwd=tmp_path)
-    assert done.returncode == 0
+    done = gpulint("rule", "GPU101", cwd=tmp_path, status=0)
     assert done.stdout.startswith(b"# GPU101 held-graph\n")
     assert b"## What it costs" in done.stdout
     assert b"```python" in done.stdout
@@ -108,8 +107,7 @@ def test_examples_of_a_projects_own_rules(tmp_path: Path) -> None:
     done = gpulint("rule", "--test", "own.py", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, b"OWN1 no-sleep: ok\n"), done
     (tmp_path / "own.py").write_text(OWN.replace('calls("time.sleep")', 'calls("time.wake")'))
-    done = gpulint("rule", "--test", "own.py", cwd=tmp_path)
-    assert done.returncode == 1
+    done = gpulint("rule", "--test", "own.py", cwd=tmp_path, status=1)
     assert b"no finding where OWN1 alone is meant" in done.stdout
     (tmp_path / "own.py").write_text(OWN.replace("    ## Fix safety\n    No fix.\n", ""))
     assert b"lacks the section 'Fix safety'" in gpulint("rule", "--test", "own.py", cwd=tmp_path).stdout

@@ -213,8 +213,7 @@ def test_a_notebook_is_explained_in_its_cells() -> None:
 def test_the_places_of_a_notebook(tmp_path: Path, place: str) -> None:
     """As findings give them, as other formats do, and by hand."""
     (tmp_path / "book.ipynb").write_text(BOOK)
-    shown = gpulint("explain", f"book.ipynb{place}", "--rule", "GPU201", cwd=tmp_path)
-    assert shown.returncode == 0
+    shown = gpulint("explain", f"book.ipynb{place}", "--rule", "GPU201", cwd=tmp_path, status=0)
     told = shown.stdout.decode()
     assert "book.ipynb:cell 3:6:28 GPU201 eval-with-grad: `model` not told" in told
     assert ("book.ipynb:cell 4" in told) == (not place)
@@ -226,9 +225,8 @@ def test_the_places_of_a_notebook(tmp_path: Path, place: str) -> None:
 
 def test_the_command(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(EVALUATION)
-    shown = gpulint("explain", "train.py:12", cwd=tmp_path)
+    shown = gpulint("explain", "train.py:12", cwd=tmp_path, status=0)
     text = shown.stdout.decode()
-    assert shown.returncode == 0
     assert "train.py:12:28 GPU201 eval-with-grad: `model` told" in text
     assert "  grad      yes   grad is on where `evaluate` begins" in text
     only = gpulint("explain", "train.py:12", "--rule", "held-graph", "--output-format", "json", cwd=tmp_path)
@@ -253,8 +251,7 @@ def test_wrong_use_is_one_clear_sentence(tmp_path: Path, arguments: tuple[str, .
     (tmp_path / "train.py").write_text(EVALUATION)
     (tmp_path / "broken.py").write_text("def f(:\n")
     (tmp_path / "book.ipynb").write_text("{}")
-    done = gpulint("explain", *arguments, cwd=tmp_path)
-    assert done.returncode == 2
+    done = gpulint("explain", *arguments, cwd=tmp_path, status=2)
     assert message in done.stderr.decode()
 
 

@@ -92,8 +92,7 @@ def test_a_fix_changes_nothing_else(tmp_path: Path, form: str, as_list: bool) ->
 
     file = tmp_path / "t.ipynb"
     file.write_bytes(written(loop))
-    done = gpulint("--fix", "t.ipynb", cwd=tmp_path)
-    assert done.returncode == 0, done.stdout
+    gpulint("--fix", "t.ipynb", cwd=tmp_path, status=0)
     assert file.read_bytes() == written(loop.replace("total += loss", "total += loss.item()"))
 
 
@@ -210,8 +209,7 @@ def test_add_ignore_writes_comments_into_cells(tmp_path: Path) -> None:
 
 def test_diff_is_by_cell(tmp_path: Path) -> None:
     text = save(tmp_path / "t.ipynb", SETUP, LOOP)
-    done = gpulint("--diff", "t.ipynb", cwd=tmp_path)
-    assert done.returncode == 1
+    done = gpulint("--diff", "t.ipynb", cwd=tmp_path, status=1)
     shown = done.stdout.decode().splitlines()
     assert shown[:2] == ["--- a/t.ipynb:cell 3", "+++ b/t.ipynb:cell 3"]
     assert "+    total += loss.item()" in shown
@@ -237,8 +235,7 @@ def test_what_is_no_python_notebook(tmp_path: Path) -> None:
     (tmp_path / "old.ipynb").write_text(json.dumps({"nbformat": 3, "worksheets": [], "metadata": {}}))
     (tmp_path / "bad.ipynb").write_text('{\n "cells": [\n')
     save(tmp_path / "none.ipynb")
-    done = gpulint("-v", "--output-format", "concise", ".", cwd=tmp_path)
-    assert done.returncode == 1
+    done = gpulint("-v", "--output-format", "concise", ".", cwd=tmp_path, status=1)
     assert (
         done.stdout.decode().splitlines()[0].startswith("bad.ipynb:3:1: GPU000 not a notebook: invalid JSON")
     )

@@ -223,19 +223,17 @@ def run_linter(command: Sequence[Any], **options: Any) -> subprocess.CompletedPr
     return _run(LinterPopen, command, **options)
 
 
-def verify(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """`gpulint verify` in a folder, without a card; what grows later is waited for one second, where nothing else is asked for."""
+def verify(
+    folder: Path, *arguments: str, status: int | None = None, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """`gpulint verify` in a folder, without a card, which must end with this status; what grows later is waited for one second,
+    where nothing else is asked for."""
     waiting = () if "--reach" in arguments else ("--reach", "6")
     env = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", **environment}
-    return run_linter(
-        [sys.executable, "-m", "gpulint", "verify", *waiting, *arguments],
-        cwd=folder,
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
-    )
+    command = [sys.executable, "-m", "gpulint", "verify", *waiting, *arguments]
+    done = run_linter(command, cwd=folder, env=env, capture_output=True, text=True, timeout=200)
+    assert status is None or done.returncode == status, done
+    return done
 
 
 def run_torch(command: Sequence[Any], **options: Any) -> subprocess.CompletedProcess[Any]:

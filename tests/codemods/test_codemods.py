@@ -376,8 +376,7 @@ class TestCommand:
     def test_changes_once(self, tmp_path) -> None:
         (tmp_path / "train.py").write_text(textwrap.dedent(NESTED))
         (tmp_path / "util.py").write_text("X = 1\n")
-        first = as_text("codemod", "monitor", ".", cwd=tmp_path)
-        assert first.returncode == 0, first.stderr
+        first = as_text("codemod", "monitor", ".", cwd=tmp_path, status=0)
         assert first.stdout == "changed train.py\n"
         assert "1 of 2 files" in first.stderr
         assert as_text("codemod", "monitor", ".", cwd=tmp_path).stdout == ""
@@ -385,8 +384,7 @@ class TestCommand:
     def test_diff_changes_nothing(self, tmp_path) -> None:
         (tmp_path / "train.py").write_text(textwrap.dedent(NESTED))
         before = (tmp_path / "train.py").read_bytes()
-        done = as_text("codemod", "oom-guard", "train.py", "--diff", cwd=tmp_path)
-        assert done.returncode == 1
+        done = as_text("codemod", "oom-guard", "train.py", "--diff", cwd=tmp_path, status=1)
         assert "+@memory.oom_guard()" in done.stdout
         assert (tmp_path / "train.py").read_bytes() == before
         command = ["git", "apply", "--unsafe-paths", "-p1"]
@@ -395,8 +393,7 @@ class TestCommand:
 
     def test_problems(self, tmp_path) -> None:
         (tmp_path / "broken.py").write_text("def f(:\n")
-        done = as_text("codemod", "monitor", "broken.py", "missing.py", cwd=tmp_path)
-        assert done.returncode == 2
+        done = as_text("codemod", "monitor", "broken.py", "missing.py", cwd=tmp_path, status=2)
         assert "broken.py: not valid Python, line 1" in done.stderr
         assert "missing.py" in done.stderr
         assert as_text("codemod", "other", ".", cwd=tmp_path).returncode == 2

@@ -31,8 +31,8 @@ print("done")
 """
 
 
-def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return as_text("forecast", *arguments, cwd=cwd, timeout=280)
+def run(*arguments: str, cwd: Path, status: int | None = None) -> subprocess.CompletedProcess[str]:
+    return as_text("forecast", *arguments, cwd=cwd, timeout=280, status=status)
 
 
 @pytest.fixture
@@ -44,10 +44,8 @@ def script(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_the_largest_batch_is_tried_and_the_next_one_too(script: Path) -> None:
-    done = run(
-        "--card", "3GiB", "--find-batch", "--rows", "--output-format", "json", script.name, cwd=script.parent
-    )
-    assert done.returncode == 0, done.stderr
+    options = ("--card", "3GiB", "--find-batch", "--rows", "--output-format", "json")
+    done = run(*options, script.name, cwd=script.parent, status=0)
     found = json.loads(done.stdout)
     tried = {one["size"]: one["fits"] for one in found["search"]["tried"]}
     largest = found["search"]["largest"]
@@ -62,10 +60,8 @@ def test_the_largest_batch_is_tried_and_the_next_one_too(script: Path) -> None:
 @pytest.mark.slow
 def test_what_does_not_fit_exits_with_1_and_has_a_page(script: Path) -> None:
     page = script.parent / "forecast.html"
-    done = run(
-        "--card", "3GiB", "--report", page.name, "-q", script.name, "--rows", "4000", cwd=script.parent
-    )
-    assert done.returncode == 1
+    options = ("--card", "3GiB", "--report", page.name, "-q")
+    done = run(*options, script.name, "--rows", "4000", cwd=script.parent, status=1)
     assert "It does not fit" in done.stdout
     assert "out of memory is to be expected" in done.stdout
     assert "done" not in done.stdout
@@ -93,8 +89,7 @@ def test_a_peak_above_the_one_that_is_allowed_exits_with_1(script: Path) -> None
 def test_wrong_use_is_told_in_a_sentence_before_anything_runs(
     script: Path, arguments: tuple[str, ...], said: str
 ) -> None:
-    done = run(*arguments, cwd=script.parent)
-    assert done.returncode == 2
+    done = run(*arguments, cwd=script.parent, status=2)
     assert said in done.stderr
     assert "Traceback" not in done.stderr
 
@@ -104,8 +99,7 @@ def test_a_notebook_is_forecast_as_the_script_of_its_cells(tmp_path: Path) -> No
     kernel = {"name": "python3", "language": "python", "display_name": "Python 3"}
     (tmp_path / "helper.py").write_text("SIZE = 1024\n")
     (tmp_path / "book.ipynb").write_text(notebook(*cells, kernelspec=kernel))
-    done = run("-q", "book.ipynb", "--rows", "2", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = run("-q", "book.ipynb", "--rows", "2", cwd=tmp_path, status=0)
     assert done.stdout.startswith("book.ipynb --rows 2: on NVIDIA H200")
     assert "book.ipynb:cell 2:7" in done.stdout
     written = {path.name for path in tmp_path.iterdir()} - {"__pycache__"}  # Python's own, of the helper
@@ -114,8 +108,7 @@ def test_a_notebook_is_forecast_as_the_script_of_its_cells(tmp_path: Path) -> No
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a card to measure")
 def test_without_a_card_there_is_nothing_to_calibrate(tmp_path: Path) -> None:
-    done = run("--calibrate", "card.json", cwd=tmp_path)
-    assert done.returncode == 2
+    done = run("--calibrate", "card.json", cwd=tmp_path, status=2)
     assert done.stderr == "gpulint: the card could not be measured: torch finds no CUDA device\n"
     assert not (tmp_path / "card.json").exists()
 
@@ -154,8 +147,7 @@ def test_a_card_that_others_use_meanwhile_is_not_measured(tmp_path: Path) -> Non
 @pytest.mark.slow
 def test_a_script_that_fails_shows_its_own_traceback(tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text("import torch\ndef f():\n    raise KeyError('lost')\nf()\n")
-    done = run("-q", "broken.py", cwd=tmp_path)
-    assert done.returncode == 2
+    done = run("-q", "broken.py", cwd=tmp_path, status=2)
     assert 'broken.py", line 3, in f' in done.stderr
     assert done.stderr.rstrip().endswith("gpulint: the script raised KeyError: 'lost'")
     assert "gpulint/forecasting" not in done.stderr
@@ -167,8 +159,7 @@ def test_a_module_runs_as_one(tmp_path: Path) -> None:
     (tmp_path / "project" / "__init__.py").write_text("")
     (tmp_path / "project" / "train.py").write_text("from project import data\nassert data.x.is_cuda\n")
     (tmp_path / "project" / "data.py").write_text("import torch\nx = torch.ones(1 << 20).cuda()\n")
-    done = run("-q", "-m", "project.train", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = run("-q", "-m", "project.train", cwd=tmp_path, status=0)
     assert "project/data.py:2" in done.stdout
 
 

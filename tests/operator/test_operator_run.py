@@ -39,12 +39,13 @@ def counting(seconds: float) -> str:
     return COUNTING.replace("AFTER", str(seconds))
 
 
-def run(*program: str, options: tuple[str, ...] = (), cwd=None, **more) -> subprocess.CompletedProcess[str]:
+def run(*program: str, options: tuple[str, ...] = (), status: int | None = None, **more):
     if "--report" not in options and "-q" not in options:
         options = (*options, "--report", "gpulint-run.json")
-    return subprocess.run(
-        [*RUN, *options, "--", *program], capture_output=True, text=True, cwd=cwd, timeout=120, **more
-    )
+    command = [*RUN, *options, "--", *program]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, **more)
+    assert status is None or done.returncode == status, done
+    return done
 
 
 def python(code: str, **more) -> subprocess.CompletedProcess[str]:
@@ -98,8 +99,7 @@ def test_exit_statuses(tmp_path) -> None:
     for status in (0, 3, 120, 255):
         assert python(f"import sys; sys.exit({status})", cwd=tmp_path).returncode == status
     for number in (signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGTERM):
-        done = python(f"import os; os.kill(os.getpid(), {int(number)})", cwd=tmp_path)
-        assert done.returncode == -number
+        done = python(f"import os; os.kill(os.getpid(), {int(number)})", cwd=tmp_path, status=-number)
     done = python("raise KeyError('x')", cwd=tmp_path)
     assert (done.returncode, "KeyError: 'x'" in done.stderr) == (1, True)
     done = run("sh", "-c", "echo out; echo err >&2; exit 5", cwd=tmp_path)
@@ -121,8 +121,7 @@ def test_what_is_no_program(tmp_path) -> None:
 def test_a_report_that_cannot_be_written_takes_nothing_else_away(tmp_path) -> None:
     (tmp_path / "gone").mkdir()
     code = "import os, torch; os.rmdir('gone'); torch.empty(1 << 50, dtype=torch.uint8)"
-    done = python(code, options=("--report", "gone/report.json"), cwd=tmp_path)
-    assert done.returncode == 1
+    done = python(code, options=("--report", "gone/report.json"), cwd=tmp_path, status=1)
     assert "what to try" in done.stderr
     assert "no report could be written" in done.stderr
     done = run("sh", "-c", "echo ran", options=("--report", "no/such.json"), cwd=tmp_path)
@@ -308,8 +307,7 @@ def test_samples_and_no_folder_is_left(tmp_path) -> None:
     place = tmp_path / "temporary"
     place.mkdir()
     environment = {**os.environ, "TMPDIR": str(place)}
-    done = python(TRAINING, cwd=tmp_path, options=("--interval", "0.05"), env=environment)
-    assert done.returncode == 0, done.stderr
+    done = python(TRAINING, cwd=tmp_path, options=("--interval", "0.05"), env=environment, status=0)
     assert os.listdir(place) == []
     result = read(tmp_path)
     (rank,) = result.ranks
@@ -328,8 +326,7 @@ def test_samples_of_two_threads_are_in_order(tmp_path) -> None:
 
 
 def test_the_page_speaks_of_samples_and_not_of_steps(tmp_path) -> None:
-    done = python(TRAINING, cwd=tmp_path, options=("--interval", "0.05", "--report", "run.html"))
-    assert done.returncode == 0, done.stderr
+    python(TRAINING, cwd=tmp_path, options=("--interval", "0.05", "--report", "run.html"), status=0)
     page = (tmp_path / "run.html").read_text()
     assert "by time, not by step" in page
     assert "Step time" not in page
@@ -352,8 +349,7 @@ def test_uncaught_oom_is_explained_after_the_traceback(tmp_path) -> None:
     (tmp_path / "train.py").write_text(
         "import torch\ndef step():\n    return torch.empty(1 << 50, dtype=torch.uint8)\nstep()\n"
     )
-    done = run(sys.executable, "train.py", cwd=tmp_path)
-    assert done.returncode == 1
+    done = run(sys.executable, "train.py", cwd=tmp_path, status=1)
     assert "DefaultCPUAllocator" in done.stderr
     assert "train.py:3 in step" in done.stderr.partition("gpulint: out of memory at")[2]
     assert "the host's memory is exhausted" in done.stderr
@@ -362,8 +358,7 @@ def test_uncaught_oom_is_explained_after_the_traceback(tmp_path) -> None:
 
 def test_a_killed_program_leaves_what_was_noted(tmp_path) -> None:
     code = TRAINING + "\ntime.sleep(1.5)\nimport os; os.kill(os.getpid(), 9)"
-    done = python(code, cwd=tmp_path, options=("--interval", "0.05"))
-    assert done.returncode == -9
+    python(code, cwd=tmp_path, options=("--interval", "0.05"), status=-9)
     result = read(tmp_path)
     assert (result.end.reason, result.end.signal) == ("killed", 9)
     assert result.ranks[0].samples

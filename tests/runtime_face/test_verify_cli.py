@@ -30,8 +30,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_confirmed_drift_is_exit_1_and_is_shown_beside_its_line(folder: Path) -> None:
-    done = verify(folder, "--steps", "10", "train.py")
-    assert done.returncode == 1, done.stderr
+    done = verify(folder, "--steps", "10", "train.py", status=1)
     assert "confirmed GPU101" in done.stdout
     assert "losses.append(loss)" in done.stdout
     assert "512 B a step" in done.stdout
@@ -58,15 +57,13 @@ def test_a_finding_that_does_not_hold_is_refuted(folder: Path) -> None:
 
 def test_unpredicted_drift_and_chosen_rules(folder: Path) -> None:
     (folder / "surprise.py").write_text(SURPRISING, encoding="utf-8")
-    done = verify(folder, "--steps", "10", "-q", "--ignore", "GPU1", "surprise.py")
-    assert done.returncode == 1
+    done = verify(folder, "--steps", "10", "-q", "--ignore", "GPU1", "surprise.py", status=1)
     assert (
         "unpredicted growth that no finding explains: 4.00 KiB a step of what would be on the GPU"
         in done.stdout
     )
     assert "global dict `KEPT[...]`" in done.stdout
-    done = verify(folder, "--steps", "10", "-q", "--ignore", "GPU1", "train.py")
-    assert done.returncode == 1
+    done = verify(folder, "--steps", "10", "-q", "--ignore", "GPU1", "train.py", status=1)
     assert "GPU101" not in done.stdout
     assert "unpredicted" in done.stdout
 
@@ -79,8 +76,7 @@ def test_a_suspicion_is_shown_where_the_run_confirms_it(tmp_path: Path) -> None:
     assert "doubt:    nothing moves the network to a GPU (low confidence without a run)" in done.stdout
     guarded = LABELLING.replace("for _", "torch._C._set_grad_enabled(False)\nfor _")
     (tmp_path / "main.py").write_text(guarded, encoding="utf-8")
-    done = verify(tmp_path, "--steps", "5", "-q", "main.py")
-    assert done.returncode == 0, done.stderr
+    done = verify(tmp_path, "--steps", "5", "-q", "main.py", status=0)
     assert "0 findings" in done.stdout
     done = verify(tmp_path, "--steps", "5", "-q", "--confidence", "low", "main.py")
     assert "refuted GPU201" in done.stdout
@@ -91,8 +87,7 @@ def test_a_suspicion_is_shown_where_the_run_confirms_it(tmp_path: Path) -> None:
 def test_a_forward_for_nothing_is_found_by_running_alone(tmp_path: Path) -> None:
     script = tmp_path / "main.py"
     script.write_text(SCORING, encoding="utf-8")
-    done = verify(tmp_path, "--steps", "5", "-q", "--report", "report.html", "main.py")
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = verify(tmp_path, "--steps", "5", "-q", "--report", "report.html", "main.py", status=0)
     assert "main.py:6: found by running `Sequential` runs with grad enabled, in eval mode, but" in done.stdout
     assert "6 |     scores = network(torch.randn(64, 64))" in done.stdout
     assert "a call keeps 256.00 KiB of activations for nothing" in done.stdout
@@ -118,8 +113,7 @@ def test_findings_from_a_file(folder: Path) -> None:
         ("", "is not JSON"),
     ):
         (folder / "findings.json").write_text(content, encoding="utf-8")
-        done = verify(folder, "--findings", "findings.json", "train.py")
-        assert done.returncode == 2
+        done = verify(folder, "--findings", "findings.json", "train.py", status=2)
         assert words in done.stderr
     assert "No such file" in verify(folder, "--findings", "missing.json", "train.py").stderr
 
@@ -146,8 +140,7 @@ def test_a_module_with_its_arguments(folder: Path) -> None:
 )
 def test_scripts_that_fail_give_one_clear_line(folder: Path, name: str, text: str, words: str) -> None:
     (folder / name).write_text(text, encoding="utf-8")
-    done = verify(folder, "-q", name)
-    assert done.returncode == 2, done.stdout
+    done = verify(folder, "-q", name, status=2)
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("gpulint: ")
     assert words in last
@@ -189,8 +182,7 @@ def test_scripts_that_fail_give_one_clear_line(folder: Path, name: str, text: st
 )
 def test_wrong_use_is_exit_2(folder: Path, arguments: list[str], words: str) -> None:
     (folder / "broken.json").write_text("{")
-    done = verify(folder, *arguments)
-    assert done.returncode == 2
+    done = verify(folder, *arguments, status=2)
     assert words in done.stderr.replace("\n", " ")
     assert "Traceback" not in done.stderr
     assert ("gpulint: running" in done.stderr) == ("--python" in arguments)

@@ -75,9 +75,8 @@ def test_micro_batches_are_seen_and_the_run_has_one_peak(tmp_path: Path) -> None
 
 def test_terminal_json_and_page_count_the_same_steps(tmp_path: Path) -> None:
     script(tmp_path, VALIDATING)
-    done = verify(tmp_path, "--steps", "12", "-q", "--output-format", "json", "train.py")
+    done = verify(tmp_path, "--steps", "12", "-q", "--output-format", "json", "train.py", status=1)
     data = json.loads(done.stdout)
-    assert done.returncode == 1, done.stderr
     training, evaluation = data["phases"]
     assert (training["kind"], training["sampled"], training["warmup"]) == ("train", 12, 3)
     samples = data["run"]["ranks"][0]["samples"]
@@ -113,8 +112,7 @@ def test_terminal_json_and_page_count_the_same_steps(tmp_path: Path) -> None:
 
 def test_a_history_with_a_limit_is_named_harmless(tmp_path: Path) -> None:
     script(tmp_path, BOUNDED)
-    done = verify(tmp_path, "--steps", "12", "-q", "train.py")
-    assert done.returncode == 0, done.stderr
+    done = verify(tmp_path, "--steps", "12", "-q", "train.py", status=0)
     assert "+16.00 KiB a step" in done.stdout
     line = next(line for line in done.stdout.splitlines() if line.startswith("harmless: "))
     assert "kept by global deque `recent`" in line
@@ -158,8 +156,7 @@ def test_options_after_the_script_are_said_to_be_the_scripts(tmp_path: Path) -> 
     text = "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--lr')\nparser.parse_args()\n"
     script(tmp_path, text)
     said = "gpulint: --steps and --device went to train.py: options of gpulint verify stand before the script"
-    done = verify(tmp_path, "train.py", "--steps", "5", "--device=cpu", "--lr", "1")
-    assert done.returncode == 2
+    done = verify(tmp_path, "train.py", "--steps", "5", "--device=cpu", "--lr", "1", status=2)
     assert done.stderr.splitlines()[0] == said
     quiet = verify(tmp_path, "-q", "train.py", "--steps", "5", "--device=cpu")
     assert quiet.stderr.splitlines()[-1] == said
@@ -182,8 +179,7 @@ def test_an_interpreter_without_torch_is_one_sentence(
     bare_python: Path, tmp_path: Path, launch: list[str]
 ) -> None:
     script(tmp_path, CLEAN)
-    done = verify(tmp_path, "-q", "--python", str(bare_python), *launch, "train.py")
-    assert done.returncode == 2
+    done = verify(tmp_path, "-q", "--python", str(bare_python), *launch, "train.py", status=2)
     assert done.stderr == (
         f"gpulint: torch is not installed in {bare_python}: install it there (pip install torch), or name the "
         "interpreter that has it with --python; nothing was measured\n"
@@ -193,8 +189,7 @@ def test_an_interpreter_without_torch_is_one_sentence(
 
 def test_a_script_that_does_without_torch_where_there_is_none(bare_python: Path, tmp_path: Path) -> None:
     script(tmp_path, "try:\n    import torch\nexcept ImportError:\n    torch = None\n")
-    done = verify(tmp_path, "-q", "--python", str(bare_python), "train.py")
-    assert done.returncode == 2
+    done = verify(tmp_path, "-q", "--python", str(bare_python), "train.py", status=2)
     assert "the script ended without importing torch; torch is not installed in" in done.stderr
     assert "Traceback" not in done.stderr
 

@@ -176,7 +176,6 @@ def test_a_loop_that_does_not_come_round_in_time_is_said(tmp_path: Path) -> None
 def test_how_often_a_loop_came_round_is_said(tmp_path: Path) -> None:
     text = HEAD + INLINE.replace("range(steps)", "range(30)").replace("kept.append(net)", "del net")
     (tmp_path / "train.py").write_text(text, encoding="utf-8")
-    done = verify(tmp_path, "train.py")
-    assert done.returncode == 0
+    done = verify(tmp_path, "train.py", status=0)
     assert "round of `for rate in range(5)`: 5 seen, train.py:5" in done.stdout
     assert "round of `for _ in" not in done.stdout  # which are the steps

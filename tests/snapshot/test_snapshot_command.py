@@ -16,8 +16,8 @@ from torch_layout import Program, training
 STEP = ("/home/me/project/train.py", 9, "step")
 
 
-def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return as_text("snapshot", *arguments, cwd=folder)
+def run(folder: Path, *arguments: str, status: int | None = None) -> subprocess.CompletedProcess[str]:
+    return as_text("snapshot", *arguments, cwd=folder, status=status)
 
 
 @pytest.fixture
@@ -103,16 +103,14 @@ def test_whole_stacks(tmp_path: Path) -> None:
 )
 def test_wrong_use_is_one_sentence(folder: Path, arguments: list[str], said: str) -> None:
     (folder / "text.pickle").write_text("{}")
-    done = run(folder, *arguments)
-    assert done.returncode == 2
+    done = run(folder, *arguments, status=2)
     assert said in done.stderr
     assert "Traceback" not in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
 
 
 def test_the_page_has_all_of_it_and_needs_nothing(folder: Path) -> None:
-    done = run(folder, "first.pickle", "second.pickle", "--what-if", "--report", "page.html", "-q")
-    assert done.returncode == 0
+    run(folder, "first.pickle", "second.pickle", "--what-if", "--report", "page.html", "-q", status=0)
     page = (folder / "page.html").read_text()
     for said in ("What makes the peak", "What if", "From first.pickle to second.pickle", "<svg", "train.py:"):
         assert said in page
@@ -171,9 +169,9 @@ for step in range(40):
 """
 
 
-def _verify(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def _verify(folder: Path, *arguments: str, status: int) -> subprocess.CompletedProcess[str]:
     (folder / "train.py").write_text(SCRIPT)
-    return as_text("verify", "-q", *arguments, "train.py", cwd=folder)
+    return as_text("verify", "-q", *arguments, "train.py", cwd=folder, status=status)
 
 
 @pytest.mark.slow
@@ -182,8 +180,7 @@ def test_verify_without_a_gpu_leaves_no_snapshot_and_says_so(tmp_path: Path) -> 
     if torch.cuda.is_available():
         pytest.skip("this machine has a GPU")
     (tmp_path / "run.pickle").write_text("of an earlier run")
-    done = _verify(tmp_path, "--snapshot", "run.pickle")
-    assert done.returncode == 2
+    done = _verify(tmp_path, "--snapshot", "run.pickle", status=2)
     assert "no snapshot was written: the script used no GPU" in done.stderr
     assert not (tmp_path / "run.pickle").exists()
 
@@ -193,8 +190,7 @@ def test_verify_leaves_a_snapshot(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     if not torch.cuda.is_available():
         pytest.skip("needs a CUDA device")
-    done = _verify(tmp_path, "--snapshot", "run.pickle")
-    assert done.returncode == 0
+    _verify(tmp_path, "--snapshot", "run.pickle", status=0)
     data = json.loads(run(tmp_path, "run.pickle", "--output-format", "json").stdout)
     device = max(data["snapshots"][0]["devices"], key=lambda one: one["usage"]["events"])  # others are idle
     assert device["usage"]["events"] > 100

@@ -53,34 +53,29 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_peak_is_written_compared_and_found_grown(folder: Path) -> None:
-    wrote = verify(folder, *ON_CPU, *BASELINE, "--write-baseline", "train.py")
-    assert wrote.returncode == 0, wrote.stderr
+    wrote = verify(folder, *ON_CPU, *BASELINE, "--write-baseline", "train.py", status=0)
     assert "1 peak written to memory.json" in wrote.stdout
     first = (folder / "memory.json").read_text()
     assert str(folder) not in first
 
-    same = verify(folder, *ON_CPU, *BASELINE, "--tolerance", "0", "train.py")
-    assert same.returncode == 0, same.stdout
+    same = verify(folder, *ON_CPU, *BASELINE, "--tolerance", "0", "train.py", status=0)
     assert "within the baseline" in same.stdout
     assert same.stdout.rstrip().endswith("Peak within its limits.")
     assert (folder / "memory.json").read_text() == first
 
-    grown = verify(folder, *ON_CPU, *BASELINE, "train.py", WIDE="1")
-    assert grown.returncode == 1, grown.stdout
+    grown = verify(folder, *ON_CPU, *BASELINE, "train.py", WIDE="1", status=1)
     assert "train.py:13: exceeded the baseline the peak of the sampled steps grew to" in grown.stdout
     assert "wide = torch.zeros(1024, 512)" in grown.stdout
     assert "the baseline lists no such line, so 2.00 MiB of it are new" in grown.stdout
     assert "global tensor `wide`" in grown.stdout
 
-    evaluated = verify(folder, *ON_CPU, *BASELINE, "train.py", EVALUATE="1")
-    assert evaluated.returncode == 1, evaluated.stdout
+    evaluated = verify(folder, *ON_CPU, *BASELINE, "train.py", EVALUATE="1", status=1)
     assert "train.py:21: exceeded the baseline the peak of the evaluation grew to" in evaluated.stdout
     assert "exceeded the baseline the peak of the sampled steps" not in evaluated.stdout
 
 
 def test_what_the_lines_have_adds_up_to_the_peak(folder: Path) -> None:
-    done = verify(folder, *ON_CPU, "--max-peak", "1GiB", "--output-format", "json", "train.py")
-    assert done.returncode == 0, done.stderr
+    done = verify(folder, *ON_CPU, "--max-peak", "1GiB", "--output-format", "json", "train.py", status=0)
     data = json.loads(done.stdout)
     (rank,) = data["run"]["ranks"]
     assert {peak["stretch"] for peak in rank["peaks"]} >= {"start", "steps", "evaluation"}
@@ -93,12 +88,9 @@ def test_what_the_lines_have_adds_up_to_the_peak(folder: Path) -> None:
 
 
 def test_a_limit_is_exact_and_everywhere_told(folder: Path) -> None:
-    limits = ("--max-peak", "512KiB", "--report", "page.html")
+    options = ("--max-peak", "512KiB", "--report", "page.html", "--output-format", "markdown")
     summary = folder / "summary.md"
-    done = verify(
-        folder, *ON_CPU, *limits, "--output-format", "markdown", "train.py", GITHUB_STEP_SUMMARY=str(summary)
-    )
-    assert done.returncode == 1, done.stderr
+    done = verify(folder, *ON_CPU, *options, "train.py", GITHUB_STEP_SUMMARY=str(summary), status=1)
     assert "| 0 | evaluation | **" in done.stdout
     assert "more than the 512.00 KiB of --max-peak" in done.stdout
     assert "scores = model(" in done.stdout
@@ -115,8 +107,7 @@ def test_a_limit_is_exact_and_everywhere_told(folder: Path) -> None:
 def test_without_a_gpu_a_limit_is_an_error_unless_the_cpu_is_asked_for(
     folder: Path, limit: tuple[str, ...]
 ) -> None:
-    done = verify(folder, "-q", "--steps", "5", *limit, "train.py")
-    assert done.returncode == 2, done.stdout
+    done = verify(folder, "-q", "--steps", "5", *limit, "train.py", status=2)
     assert "a limit is about the memory of a GPU, but torch" in done.stderr
     assert "--device cpu" in done.stderr
     assert not (folder / "memory.json").exists()
@@ -125,8 +116,7 @@ def test_without_a_gpu_a_limit_is_an_error_unless_the_cpu_is_asked_for(
 def test_a_baseline_without_this_program_is_an_error_with_the_command_that_adds_it(folder: Path) -> None:
     other = baselines.Key("train.py --fast", "NVIDIA H200", "2.11")
     baselines.write(str(folder / "memory.json"), {other: baselines.Peak(512)})
-    done = verify(folder, *ON_CPU, *BASELINE, "train.py", "--fast")
-    assert done.returncode == 2, done.stdout
+    done = verify(folder, *ON_CPU, *BASELINE, "train.py", "--fast", status=2)
     assert "memory.json has no peak of `train.py --fast` for the CPU with torch" in done.stdout
     assert "it has one for NVIDIA H200 with torch 2.11" in done.stdout
     adding = "gpulint verify --baseline memory.json --write-baseline --device cpu train.py --fast"
@@ -136,23 +126,20 @@ def test_a_baseline_without_this_program_is_an_error_with_the_command_that_adds_
 def test_the_lines_of_a_notebook_are_those_of_its_cells(folder: Path) -> None:
     head, loop = SCRIPT.strip().split("kept = []\n")
     (folder / "train.ipynb").write_text(notebook(head, loop.replace("400", "40")))
-    wrote = verify(folder, *ON_CPU, *BASELINE, "--write-baseline", "train.ipynb")
-    assert wrote.returncode == 0, wrote.stderr
+    verify(folder, *ON_CPU, *BASELINE, "--write-baseline", "train.ipynb", status=0)
     ((key, peak),) = baselines.read(str(folder / "memory.json")).items()
     assert key.subject == "train.ipynb"
     assert ("train.ipynb:cell 2", 3, "hidden = model(batch)") in {
         (line.file, line.line, line.code) for line in peak.lines
     }
-    grown = verify(folder, *ON_CPU, *BASELINE, "train.ipynb", WIDE="1")
-    assert grown.returncode == 1
+    grown = verify(folder, *ON_CPU, *BASELINE, "train.ipynb", WIDE="1", status=1)
     assert "train.ipynb:cell 2:5: exceeded the baseline" in grown.stdout
     assert "wide = torch.zeros(1024, 512)" in grown.stdout
 
 
 def test_a_script_that_fails_writes_no_baseline(folder: Path) -> None:
     (folder / "train.py").write_text(SCRIPT.replace("    hidden.pow", "    assert step < 6\n    hidden.pow"))
-    done = verify(folder, *ON_CPU, *BASELINE, "--write-baseline", "train.py")
-    assert done.returncode == 2
+    done = verify(folder, *ON_CPU, *BASELINE, "--write-baseline", "train.py", status=2)
     assert "AssertionError" in done.stderr
     assert not (folder / "memory.json").exists()
 
@@ -167,10 +154,8 @@ def test_on_a_gpu_the_lines_add_up_and_a_limit_is_exact(folder: Path) -> None:
         moved = moved.replace(made, f"{made}, device='cuda'")
     (folder / "train.py").write_text(moved)
     visible = {"CUDA_VISIBLE_DEVICES": os.environ.get("CUDA_VISIBLE_DEVICES", "0")}
-    done = verify(
-        folder, "-q", "--steps", "8", "--max-peak", "1GiB", "--output-format", "json", "train.py", **visible
-    )
-    assert done.returncode == 0, done.stderr
+    options = ("-q", "--steps", "8", "--max-peak")
+    done = verify(folder, *options, "1GiB", "--output-format", "json", "train.py", **visible, status=0)
     (rank,) = json.loads(done.stdout)["run"]["ranks"]
     for peak in rank["peaks"]:
         assert sum(line["bytes"] for line in peak["lines"]) == peak["traced"]
@@ -178,10 +163,7 @@ def test_on_a_gpu_the_lines_add_up_and_a_limit_is_exact(folder: Path) -> None:
             assert peak["traced"] == peak["allocated"]
     most = max(peak["allocated"] for peak in rank["peaks"])
     for limit, status in ((most, 0), (most - 1, 1)):
-        assert (
-            verify(folder, "-q", "--steps", "8", "--max-peak", f"{limit}B", "train.py", **visible).returncode
-            == status
-        )
+        verify(folder, *options, f"{limit}B", "train.py", **visible, status=status)
 
 
 @pytest.mark.skipif(
@@ -197,8 +179,7 @@ def test_exclusive_does_not_run_beside_another_process(folder: Path) -> None:
     ]
     (folder / "train.py").write_text("print('it ran')")
     found = {"PYTHONPATH": str(driver), "FAKE_NVML": json.dumps(cards), "CUDA_VISIBLE_DEVICES": "0"}
-    done = verify(folder, "-q", "--exclusive", "-s", "train.py", **found)
-    assert done.returncode == 2
+    done = verify(folder, "-q", "--exclusive", "-s", "train.py", **found, status=2)
     assert "a process that cannot be seen from here with 900.00 MiB uses GPU 0 (H200)" in done.stderr
     assert "it ran" not in done.stdout
 
@@ -244,12 +225,10 @@ def test_each_rank_has_a_peak_and_growth_on_one_is_found(folder: Path, wrap: str
     (folder / "parallel.py").write_text(PARALLEL.replace("{wrap}", wrap))
     # gloo's threads let go of FSDP's buffers a little earlier or later, from run to run.
     options = ("--nproc-per-node", "2", *ON_CPU, *BASELINE, "--tolerance", "30")
-    wrote = verify(folder, *options, "--write-baseline", "parallel.py")
-    assert wrote.returncode == 0, wrote.stderr
+    wrote = verify(folder, *options, "--write-baseline", "parallel.py", status=0)
     assert "2 peaks written" in wrote.stdout
     assert verify(folder, *options, "parallel.py").returncode == 0
-    grown = verify(folder, *options, "parallel.py", WIDE="1")
-    assert grown.returncode == 1, grown.stdout
+    grown = verify(folder, *options, "parallel.py", WIDE="1", status=1)
     assert "the peak of the sampled steps on rank 1 grew to" in grown.stdout
     assert "on rank 0 grew" not in grown.stdout
     assert "wide = torch.zeros(1024, 512)" in grown.stdout
