@@ -160,13 +160,11 @@ class Editor(LanguageClient):
 
         await self.until(lambda: newest() is not None)
         found = newest()
-        assert found is not None
         return list(found.diagnostics)
 
     async def pull(self, uri: str) -> list[types.Diagnostic]:
         params = types.DocumentDiagnosticParams(types.TextDocumentIdentifier(uri))
         report = await self.text_document_diagnostic_async(params)
-        assert isinstance(report, types.RelatedFullDocumentDiagnosticReport)
         return list(report.items)
 
     async def actions(
@@ -191,13 +189,10 @@ class Editor(LanguageClient):
 
     def after(self, action: types.CodeAction, uri: str, units: Callable[[str], int] | None = None) -> str:
         """The document's text with the action applied."""
-        assert action.edit is not None
         if action.edit.changes is not None:
             edits: Sequence[Any] = action.edit.changes[uri]
         else:
-            assert action.edit.document_changes is not None
             (change,) = action.edit.document_changes
-            assert isinstance(change, types.TextDocumentEdit)
             assert (change.text_document.uri, change.text_document.version) == (uri, self.texts[uri][0])
             edits = change.edits
         return applied(self.texts[uri][1], edits, units or utf16)
@@ -284,6 +279,4 @@ INITIALIZE = message({"id": 1, "method": "initialize", "params": {"capabilities"
 
 def talk(given: bytes, cwd: Path) -> subprocess.CompletedProcess[bytes]:
     """What a server answers to these bytes, after which its input ends."""
-    return subprocess.run(
-        SERVER, input=given, capture_output=True, cwd=cwd, env=environment(), timeout=120, check=False
-    )
+    return subprocess.run(SERVER, input=given, capture_output=True, cwd=cwd, env=environment(), timeout=120)

@@ -106,6 +106,13 @@ def gpulint(
     return done
 
 
+def run_command(*command: Any, status: int | None = None, **options: Any) -> subprocess.CompletedProcess[str]:
+    """What any command says, in a process of its own, which must end with this status."""
+    done = subprocess.run([str(one) for one in command], capture_output=True, text=True, **options)
+    assert status is None or done.returncode == status, done
+    return done
+
+
 def as_text(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
     """`gpulint`, with what it says decoded."""
     done = gpulint(*arguments, **options)
@@ -116,8 +123,7 @@ def findings(*arguments: str | Path, cwd: Path, **options: Any) -> list[dict[str
     """What the command finds, as its JSON has it."""
     done = gpulint(*arguments, "--output-format", "json", cwd=cwd, **options)
     assert done.returncode in (0, 1, 2), done
-    parsed: list[dict[str, Any]] = json.loads(done.stdout)
-    return parsed
+    return json.loads(done.stdout)
 
 
 def codes(*arguments: str | Path, cwd: Path, **options: Any) -> list[tuple[str, str, int]]:

@@ -10,13 +10,13 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+from needs import needs_torch
 from schemas import schemas, violations
-from support import CLEAN, HELD, environment, sources
+from support import CLEAN, HELD, environment, run_command, sources
 
 ROOT = Path(__file__).parents[1]
 # What `python -m venv` and `python -m pip` would find in the checkout before Python's own.
@@ -72,7 +72,6 @@ class Runner:
             known |= {f"steps.{step['id']}.outputs.{name}": value for name, value in outputs.items()}
             if done.returncode:
                 break
-        assert done is not None
         return done, {name: filled(item["value"], known) for name, item in self.action["outputs"].items()}
 
     def outputs(self, step_id: str, inputs: Mapping[str, str]) -> dict[str, str]:
@@ -118,9 +117,7 @@ class Runner:
         # The command that runners use for `shell: bash`.
         command = [str(BASH), "--noprofile", "--norc", "-eo", "pipefail", str(script)]
         env = {name: value for name, value in environment(**extra).items() if name != "PYTHONPATH"}
-        done = subprocess.run(
-            command, cwd=folder, env=env, capture_output=True, text=True, timeout=280, check=False
-        )
+        done = run_command(*command, cwd=folder, env=env, timeout=280)
         return done, dict(line.split("=", 1) for line in output.read_text().splitlines())
 
 
@@ -174,9 +171,8 @@ def test_caches(action: Any, runner: Runner) -> None:
     assert paths == {str(runner.temp / "gpulint-pip"), str(runner.temp / "gpulint-cache")}
     assert any((runner.temp / "gpulint-cache").iterdir())
     (install,) = (step for step in action["runs"]["steps"] if step.get("id") == "install")
-    assert (
-        '--cache-dir "$RUNNER_TEMP/gpulint-pip"' in install["run"]
-    )  # pip leaves it out where it is told to keep none
+    # pip leaves it out where it is told to keep none
+    assert '--cache-dir "$RUNNER_TEMP/gpulint-pip"' in install["run"]
     keys = [
         runner.outputs("caches", given)
         for given in ({}, {}, {"version": "9.9"}, {"args": "--select GPU1"}, {"cache": "false"})
@@ -222,7 +218,7 @@ for _ in range(100):
 """
 
 
-@pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+@needs_torch
 @pytest.mark.parametrize(("limit", "status"), [("1GiB", 0), ("1KiB", 1)])
 def test_a_run_is_held_against_limits(runner: Runner, limit: str, status: int) -> None:
     (runner.workspace / "clean" / "short.py").write_text(SHORT)

@@ -171,15 +171,7 @@ def read_case(path: Path) -> Case:
         elif kind in ("expect", "note"):
             demands.append(Demand((line,), codes))
     demands += [Demand(tuple(lines), codes) for (_, codes), lines in marked.items()]
-    return Case(
-        path,
-        text,
-        tuple(demands),
-        frozenset(allowed),
-        frozenset(doubtful),
-        frozenset(notes),
-        starts,
-    )
+    return Case(path, text, tuple(demands), frozenset(allowed), frozenset(doubtful), frozenset(notes), starts)
 
 
 def labelled(code: str, name: str) -> str:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import CLEAN, HELD, HELD_ROW, codes, environment, findings, gpulint
+from support import CLEAN, HELD, HELD_ROW, codes, environment, findings, gpulint, run_command
 
 from gpulint.cli import commands
 from gpulint.cli._dispatch import COMMANDS
@@ -77,9 +77,8 @@ def test_a_path_that_is_called_as_a_command_might_be_is_a_path(project: Path) ->
 
 def test_a_working_directory_that_is_gone(project: Path, tmp_path: Path) -> None:
     script = f'mkdir "$0" && cd "$0" && rmdir "$0" && exec "$1" check "{project / "train.py"}"'
-    command = ["sh", "-c", script, str(tmp_path / "gone"), str(Path(sys.executable).with_name("gpulint"))]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment(), check=False)
-    assert done.returncode == 2
+    command = ["sh", "-c", script, tmp_path / "gone", Path(sys.executable).with_name("gpulint")]
+    done = run_command(*command, env=environment(), status=2)
     assert done.stderr.startswith("gpulint: the working directory is gone: ")
 
 
@@ -410,7 +409,7 @@ def test_noqa_lives_with_ruff(tmp_path: Path) -> None:
     check = [str(ruff), "check", "--no-cache", "--preview", "--select", "RUF100,RUF102", "."]
 
     def checked() -> subprocess.CompletedProcess[bytes]:
-        return subprocess.run(check, cwd=tmp_path, capture_output=True, check=False)
+        return subprocess.run(check, cwd=tmp_path, capture_output=True)
 
     (tmp_path / "pyproject.toml").write_text("[tool.ruff]\n")
     assert b"RUF100" in checked().stdout

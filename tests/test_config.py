@@ -143,10 +143,7 @@ WRONG = [
     ('select = ["GPU110"]', 'select: unknown rule "GPU110"; did you mean "GPU'),
     ('fail-on = "warnings"', 'fail-on: expected one of "error", "warning", "info", "never", got "warnings"'),
     ('target-torch = "two"', 'target-torch: expected a version such as "2.4", got "two"'),
-    (
-        'severity = { GPU101 = "eror" }',
-        'severity.GPU101: expected one of "error", "warning", "info", got "eror"',
-    ),
+    ('severity = { GPU101 = "eror" }', 'severity.GPU101: expected one of "error", "warning", "info", got'),
     ('per-file-ignores = { "tests/*" = "GPU1" }', 'per-file-ignores."tests/*": expected a list'),
     ("options = { GPU101 = 3 }", "options.GPU101: expected a table"),
     ("options = { GPU101 = { fixx = 1 } }", 'options.GPU101.fixx: unknown option; did you mean "fix"?'),
@@ -217,11 +214,9 @@ def test_extend(tmp_path: Path) -> None:
         'extend = "shared/base.toml"\nfail-on = "warning"\n[severity]\nGPU102 = "error"\n'
     )
     loaded = load_config(str(tmp_path / "gpulint.toml"))
-    assert loaded is not None
     assert loaded.ignore == ("GPU102",)
     assert loaded.fail_on == "warning"
     assert loaded.severity == {"GPU101": Severity.INFO, "GPU102": Severity.ERROR}
-    assert loaded.exclude is not None
     assert loaded.exclude[0].base == str(tmp_path / "shared")
     assert loaded.root == str(tmp_path)
 

@@ -42,10 +42,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("GPU503", "5 ms"): "the work that was given to the host",
     ("GPU503", "10 ms"): "the work that was given to the host",
     ("GPU601", "8 GiB"): "the memory limit that was set",
-    **dict.fromkeys(
-        (("forecast.md", said) for said in ("10 s",)),
-        "an example of what the command prints",
-    ),
+    **dict.fromkeys((("forecast.md", said) for said in ("10 s",)), "an example of what the command prints"),
 }
 
 

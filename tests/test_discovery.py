@@ -3,6 +3,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from support import run_command
+
 from gpulint.config import ConfigResolver, Overrides
 from gpulint.source.discovery import Discovery, discover
 
@@ -70,8 +72,7 @@ def test_gitignore_agrees_with_git(tmp_path: Path) -> None:
     subprocess.run([*git, "init", "-q"], check=True)
     (tmp_path / ".git/info").mkdir(exist_ok=True)
     (tmp_path / ".git/info/exclude").write_text("excluded.py\n")
-    command = [*git, "ls-files", "--others", "--exclude-standard", "*.py"]
-    listed = subprocess.run(command, check=True, capture_output=True, text=True)
+    listed = run_command(*git, "ls-files", "--others", "--exclude-standard", "*.py", status=0)
     expected = sorted(line.strip('"') for line in listed.stdout.splitlines())
     assert sorted(names(tmp_path, search(tmp_path))) == expected
 

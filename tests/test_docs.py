@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ import pytest
 import warm
 from gpulint.rules import all_rules
 from schemas import GITLAB_CI, schemas, violations
-from support import HELD, environment, gpulint, notebook
+from support import HELD, environment, gpulint, notebook, run_command
 
 from gpulint.cli._dispatch import cli
 from gpulint.config import KEYS, Config
@@ -114,13 +113,8 @@ def test_every_command_and_option_exists(page: Path, line: str) -> None:
 
 def options_of_the_plugin() -> set[str]:
     """What pytest knows with the plugin, its own options included."""
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "--help", "-p", "gpulint.pytest_plugin"],
-        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    command = [sys.executable, "-m", "pytest", "--help", "-p", "gpulint.pytest_plugin"]
+    done = run_command(*command, env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}, status=0)
     return set(re.findall(r"--[a-z][\w-]*", done.stdout))
 
 
@@ -134,7 +128,6 @@ def test_options_in_running_text_exist() -> None:
         if isinstance(command, click.Group):
             for name in command.list_commands(context):
                 child = command.get_command(context, name)
-                assert child is not None
                 walk(child, click.Context(child, parent=context))
 
     walk(cli, click.Context(cli))
@@ -195,11 +188,7 @@ RUN = sorted(
 def test_harmless_commands_run(line: str, project: Path, bin_folder: Path) -> None:
     paths = [str(bin_folder), str(Path(sys.executable).parent), os.environ["PATH"]]
     env = environment(PATH=os.pathsep.join(paths))
-    shell = shutil.which("bash")
-    assert shell is not None
-    done = subprocess.run(
-        [shell, "-c", line], cwd=project, env=env, capture_output=True, text=True, check=False
-    )
+    done = run_command(shutil.which("bash"), "-c", line, cwd=project, env=env)
     assert done.returncode in (0, 1), done.stderr
     assert "Traceback" not in done.stderr
 
@@ -207,8 +196,6 @@ def test_harmless_commands_run(line: str, project: Path, bin_folder: Path) -> No
 def test_the_readme_shows_what_gpulint_prints() -> None:
     """Its first block, of the script that `make demo` takes, and its table of rules."""
     specification = spec_from_file_location("pages", ROOT / "docs/pages.py")
-    assert specification is not None
-    assert specification.loader is not None
     pages = module_from_spec(specification)
     specification.loader.exec_module(pages)
     text = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -218,9 +205,7 @@ def test_the_readme_shows_what_gpulint_prints() -> None:
     for rule in all_rules():
         assert f"[{rule.code}]({DOCS_URL}{rule.code}) {rule.name}" in text
     assert len(text.splitlines()) <= 150, "the rest belongs into docs/"
-    assert len(text.partition("## Rules")[0].split()) <= 800, (
-        "the rest belongs below the rules, or into docs/"
-    )
+    assert len(text.partition("## Rules")[0].split()) <= 800, "the rest belongs below, or into docs/"
 
 
 def test_the_readmes_links_hold_everywhere() -> None:

@@ -23,7 +23,7 @@ def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def evidence(*arguments: str) -> str:
     command = [sys.executable, str(BENCHMARKS / "evidence.py"), "--device", "cpu", "--quick", "--steps", "1"]
-    done = warm.run_torch([*command, *arguments], capture_output=True, text=True, check=False, timeout=250)
+    done = warm.run_torch([*command, *arguments], capture_output=True, text=True, timeout=250)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import warm
-from support import HELD
+from support import HELD, run_command
 
 from gpulint.atomic import write_atomic
 
@@ -131,8 +131,9 @@ def test_fix_in_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     path.write_text(HELD)
     tmp_path.chmod(0o555)
     try:
-        command = [sys.executable, "-m", "gpulint", "--fix", "--isolated", "--no-cache", str(path)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        done = run_command(
+            sys.executable, "-m", "gpulint", "--fix", "--isolated", "--no-cache", path, timeout=120
+        )
     finally:
         tmp_path.chmod(0o755)
     assert done.returncode != 0

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 import libcst as cst
 import pytest
@@ -8,7 +9,7 @@ from fixing_support import Tree, changed
 
 from gpulint.fix.canvas import RenderError
 from gpulint.fix.nodes import call_method
-from gpulint.rule import Remove, Replace
+from gpulint.rule import Change, Remove, Replace
 
 
 def bare(code: str) -> cst.BaseExpression:
@@ -110,13 +111,6 @@ def test_a_call_over_lines_without_parentheses_gets_them() -> None:
     ) == ("f((a +\n  b).item())\n")
 
 
-@pytest.mark.parametrize("new", ["'a'", "f['a']"])
-def test_quotes_that_an_f_string_cannot_hold_are_refused(new: str) -> None:
-    tree = Tree("x = f'{old}'\n")
-    with pytest.raises(RenderError, match="f-string"):
-        tree.edits([Replace(tree.find("old"), cst.parse_expression(new))])
-
-
 def test_replaced_argument_and_with_item() -> None:
     text = "f(a,  b=1 , c=2)\nwith g(x) as y, h(z):\n    pass\n"
     result = changed(
@@ -149,19 +143,27 @@ def test_removed_arguments(text: str, gone: list[str], result: str, newline: str
     assert found == lines(result)
 
 
-def test_a_class_argument_is_not_a_call_argument() -> None:
-    tree = Tree("class A(B, metaclass=C): pass\n")
-    with pytest.raises(RenderError, match="ClassDef"):
-        tree.edits([Remove(tree.arg("B"))])
+@pytest.mark.parametrize(
+    ("text", "change", "error", "said"),
+    [
+        # quotes that an f-string cannot hold
+        ("x = f'{old}'\n", lambda tree: replaced(tree, "old", "'a'"), RenderError, "f-string"),
+        ("x = f'{old}'\n", lambda tree: replaced(tree, "old", "f['a']"), RenderError, "f-string"),
+        # an argument of a class is none of a call
+        ("class A(B, metaclass=C): pass\n", lambda tree: [Remove(tree.arg("B"))], RenderError, "ClassDef"),
+        ("x = 1\n", lambda tree: [Replace(cst.Name("x"), cst.Name("y"))], ValueError, "does not stand"),
+        ("x = f(a)\n", lambda tree: replaced(tree, "a", "b", "f(a)", "c"), RenderError, "same text"),
+    ],
+)
+def test_what_cannot_be_done_is_refused(
+    text: str, change: Callable[[Tree], list[Change]], error: type[Exception], said: str
+) -> None:
+    tree = Tree(text)
+    with pytest.raises(error, match=said):
+        tree.edits(change(tree))
 
 
-def test_an_unknown_node_is_refused() -> None:
-    tree = Tree("x = 1\n")
-    with pytest.raises(ValueError, match="does not stand"):
-        tree.edits([Replace(cst.Name("x"), cst.Name("y"))])
-
-
-def test_two_changes_of_one_place_are_refused() -> None:
-    tree = Tree("x = f(a)\n")
-    with pytest.raises(RenderError, match="same text"):
-        tree.edits([Replace(tree.find("a"), cst.Name("b")), Replace(tree.find("f(a)"), cst.Name("c"))])
+def replaced(tree: Tree, *codes: str) -> list[Change]:
+    """Changes that put each second of these pieces of code in the place of the one before it."""
+    pairs = zip(codes[::2], codes[1::2], strict=True)
+    return [Replace(tree.find(old), cst.parse_expression(new)) for old, new in pairs]

@@ -7,7 +7,7 @@ import pytest
 from fixing_support import Tree, changed, finding
 
 from gpulint.fix.canvas import RenderError
-from gpulint.fix.nodes import assign, call_method, delete, no_grad_with
+from gpulint.fix.nodes import assign, call_method, delete, method_chain, no_grad_decorator, no_grad_with
 from gpulint.rule import AddImport, Change, Insert, Remove, Replace, Wrap
 from gpulint.source.edits import apply_edits
 
@@ -18,36 +18,59 @@ def lines(code: str, newline: str) -> str:
     return code.replace("\n", newline)
 
 
-# Remove
+NO_GRAD = no_grad_with("torch.no_grad")
+CHANGES: dict[str, Callable[[list[cst.CSTNode]], list[Change]]] = {
+    "remove": lambda nodes: [Remove(node) for node in nodes],
+    "insert": lambda nodes: [Insert(node, delete(["q"])) for node in nodes],
+    "wrap": lambda nodes: [Wrap(tuple(nodes), NO_GRAD)],
+}
 
 
 @pytest.mark.parametrize("newline", NEWLINES)
 @pytest.mark.parametrize(
-    ("text", "gone", "result"),
+    ("kind", "text", "codes", "result"),
     [
-        ("a()\n# part\n#####\n# why\nb()\nc()\n", ["b()"], "a()\n# part\n#####\nc()\n"),
-        ("a()\n\nb()\n\nc()\n", ["b()"], "a()\n\nc()\n"),
-        ("a()\n\nb()\n\n", ["b()"], "a()\n\n"),
-        ("if x:\n    a()\n\n    b()\ny\n", ["b()"], "if x:\n    a()\ny\n"),
-        ("if x:\n    a()\n", ["a()"], "if x:\n    pass\n"),
+        ("remove", "a()\n# part\n#####\n# why\nb()\nc()\n", ["b()"], "a()\n# part\n#####\nc()\n"),
+        ("remove", "a()\n\nb()\n\nc()\n", ["b()"], "a()\n\nc()\n"),
+        ("remove", "a()\n\nb()\n\n", ["b()"], "a()\n\n"),
+        ("remove", "if x:\n    a()\n\n    b()\ny\n", ["b()"], "if x:\n    a()\ny\n"),
+        ("remove", "if x:\n    a()\n", ["a()"], "if x:\n    pass\n"),
+        ("remove", "if x:\n    # why\n    a()\n    # foot\ny\n", ["a()"], "if x:\n    pass\n    # foot\ny\n"),
+        ("remove", "if x:\n\ta()\nelse:\n\tb()", ["b()"], "if x:\n\ta()\nelse:\n\tpass"),
+        ("remove", "if x:\n    a()\n    b()\n    c()\n", ["a()", "b()", "c()"], "if x:\n    pass\n"),
+        ("remove", "if x: a(); b()\n", ["a()", "b()"], "if x: pass\n"),
+        ("remove", "if x: a(); b()\n", ["a()"], "if x: b()\n"),
+        ("remove", "a(); b(); c()\n", ["a()", "c()"], "b()\n"),
+        ("remove", "if x:\n    a(); b()\n", ["a()", "b()"], "if x:\n    pass\n"),
+        ("insert", "a\nb\n", ["a"], "a\ndel q\nb\n"),
+        ("insert", "if x:\n    a\n    # foot\ny\n", ["a"], "if x:\n    a\n    del q\n    # foot\ny\n"),
+        ("insert", "if x:\n    a", ["a"], "if x:\n    a\n    del q"),
+        ("insert", "a; b; c\n", ["a"], "a; del q; b; c\n"),
+        ("wrap", "a\nb\nc\n", ["b"], "a\nwith torch.no_grad():\n    b\nc\n"),
         (
-            "if x:\n    # why\n    a()\n    # foot\ny\n",
-            ["a()"],
-            "if x:\n    pass\n    # foot\ny\n",
+            "wrap",
+            "x = f'''\n{q}\n  r'''\n",
+            ["x = f'''\n{q}\n  r'''"],
+            "with torch.no_grad():\n    x = f'''\n{q}\n  r'''\n",
         ),
-        ("if x:\n\ta()\nelse:\n\tb()", ["b()"], "if x:\n\ta()\nelse:\n\tpass"),
-        ("if x:\n    a()\n    b()\n    c()\n", ["a()", "b()", "c()"], "if x:\n    pass\n"),
-        ("if x: a(); b()\n", ["a()", "b()"], "if x: pass\n"),
-        ("if x: a(); b()\n", ["a()"], "if x: b()\n"),
-        ("a(); b(); c()\n", ["a()", "c()"], "b()\n"),
-        ("if x:\n    a(); b()\n", ["a()", "b()"], "if x:\n    pass\n"),
+        ("wrap", "if x: a  # why\n", ["a"], "if x:\n    with torch.no_grad():\n        a  # why\n"),
+        ("wrap", "if x: a; b\n", ["b"], "if x:\n    a\n    with torch.no_grad():\n        b\n"),
+        (
+            "wrap",
+            "if x:\n\ta\n\tif y:\n\t  b\n",
+            ["b"],
+            "if x:\n\ta\n\tif y:\n\t  with torch.no_grad():\n\t    b\n",
+        ),
     ],
 )
-def test_removed_statements(text: str, gone: list[str], result: str, newline: str) -> None:
+def test_changed_statements(kind: str, text: str, codes: list[str], result: str, newline: str) -> None:
     def make(tree: Tree) -> list[Change]:
-        return [Remove(tree.small(lines(code, newline))) for code in gone]
+        return CHANGES[kind]([tree.small(lines(code, newline)) for code in codes])
 
     assert changed(lines(text, newline), make) == lines(result, newline)
+
+
+# Remove
 
 
 def test_a_call_stands_for_its_statement() -> None:
@@ -60,25 +83,6 @@ def test_removed_decorator() -> None:
 
 
 # Insert
-
-
-@pytest.mark.parametrize("newline", NEWLINES)
-@pytest.mark.parametrize(
-    ("text", "anchor", "after", "result"),
-    [
-        ("a\nb\n", "a", True, "a\ndel q\nb\n"),
-        ("if x:\n    a\n    # foot\ny\n", "a", True, "if x:\n    a\n    del q\n    # foot\ny\n"),
-        ("if x:\n    a", "a", True, "if x:\n    a\n    del q"),
-        ("a; b; c\n", "a", True, "a; del q; b; c\n"),
-    ],
-)
-def test_inserted_statements(text: str, anchor: str, after: bool, result: str, newline: str) -> None:
-    def make(tree: Tree) -> list[Change]:
-        return [Insert(tree.small(lines(anchor, newline)), delete(["q"]), after)]
-
-    # A file of one line has no line end to go by; the library takes \n.
-    newline = newline if "\n" in text else "\n"
-    assert changed(lines(text, newline), make) == lines(result, newline)
 
 
 def test_an_anchor_in_an_elif_means_the_whole_if() -> None:
@@ -110,31 +114,6 @@ def test_several_insertions_at_one_place_keep_their_order() -> None:
 
 
 # Wrap
-
-
-NO_GRAD = no_grad_with("torch.no_grad")
-
-
-@pytest.mark.parametrize("newline", NEWLINES)
-@pytest.mark.parametrize(
-    ("text", "wrapped", "result"),
-    [
-        ("a\nb\nc\n", ["b"], "a\nwith torch.no_grad():\n    b\nc\n"),
-        (
-            "x = f'''\n{q}\n  r'''\n",
-            ["x = f'''\n{q}\n  r'''"],
-            "with torch.no_grad():\n    x = f'''\n{q}\n  r'''\n",
-        ),
-        ("if x: a  # why\n", ["a"], "if x:\n    with torch.no_grad():\n        a  # why\n"),
-        ("if x: a; b\n", ["b"], "if x:\n    a\n    with torch.no_grad():\n        b\n"),
-        ("if x:\n\ta\n\tif y:\n\t  b\n", ["b"], "if x:\n\ta\n\tif y:\n\t  with torch.no_grad():\n\t    b\n"),
-    ],
-)
-def test_wrapped_statements(text: str, wrapped: list[str], result: str, newline: str) -> None:
-    def make(tree: Tree) -> list[Change]:
-        return [Wrap(tuple(tree.small(lines(code, newline)) for code in wrapped), NO_GRAD)]
-
-    assert changed(lines(text, newline), make) == lines(result, newline)
 
 
 def test_wrapped_together_with_other_changes() -> None:
@@ -235,7 +214,6 @@ def test_replaced_block_keeps_its_comments() -> None:
 
     def make(tree: Tree) -> list[Change]:
         loop = tree.line("for a in b:")
-        assert isinstance(loop, cst.For)
         return [Replace(loop, loop.with_changes(iter=cst.Name("q")))]
 
     assert changed(text, make) == text.replace("in b", "in q")
@@ -271,3 +249,32 @@ def test_added_import(text: str, wanted: AddImport, result: str | None, newline:
     newline = newline if "\n" in text else "\n"
     source = lines(text, newline)
     assert changed(source, lambda tree: [wanted]) == (source if result is None else lines(result, newline))
+
+
+# -- nodes that fixes are made of ----------------------------------------------------------------------------
+
+
+def code(node: cst.CSTNode) -> str:
+    return cst.Module([]).code_for_node(node)
+
+
+def test_a_method_is_called_of_an_expression() -> None:
+    with pytest.raises(TypeError, match="Pass is no expression"):
+        method_chain(cst.Pass(), ("detach",))
+
+
+def test_statements() -> None:
+    assert code(assign("h, c", "h.detach(), c.detach()")) == "h, c = h.detach(), c.detach()\n"
+    assert code(delete(["a", "b"])) == "del a, b\n"
+    with pytest.raises(ValueError, match="no statement"):
+        delete([])
+    with pytest.raises(ValueError, match="no statement"):
+        assign("1", "2 +")
+
+
+@pytest.mark.parametrize("context", ["torch.no_grad", "torch.no_grad()"])
+def test_no_grad(context: str) -> None:
+    assert code(no_grad_with(context)).startswith("with torch.no_grad():")
+    assert code(no_grad_decorator(context)) == "@torch.no_grad()\n"
+    with pytest.raises(ValueError, match="no expression"):
+        no_grad_with("with")

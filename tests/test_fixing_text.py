@@ -107,7 +107,6 @@ def test_a_fix_that_breaks_the_syntax_is_left_out_and_named() -> None:
     result = fix_text(text, lint, unsafe=False)
     assert result.text == "c\nx\nc\nd\n"
     assert [found.code for found in result.remaining] == ["GPU666"]
-    assert result.error is not None
     assert "GPU666" in result.error
     assert "GPU101" not in result.error
 
@@ -116,7 +115,6 @@ def test_fixes_that_undo_each_other_come_to_an_end() -> None:
     result = fix_text("a\n", both(replacing("a", "b"), replacing("b", "a", "GPU102")), unsafe=False)
     assert result.text == "b\n"
     assert result.passes == 1
-    assert result.error is not None
     assert "GPU102" in result.error
 
 
@@ -126,7 +124,6 @@ def test_fixes_without_end_are_stopped() -> None:
 
     result = fix_text("z\n", lint, unsafe=False)
     assert (result.text, result.passes) == ("z\n", 0)
-    assert result.error is not None
     assert "left out" in result.error
 
 

@@ -42,25 +42,47 @@ def within(body: str) -> str:
     return "def f(x, flag):\n" + "".join(f"    {line}\n" for line in body.split("\n"))
 
 
+RESULT = "@dataclass\nclass Result:\n    loss: torch.Tensor\n    count: int\n"
+ENERGY = "def f(energy, x):\n    e = energy(x)\n    see(e)\n    return grad"
+
+
 @pytest.mark.parametrize(
     ("body", "graph"),
     [
+        # a test of its type says what a value is where it is used
         ("v = net(x)\nif torch.is_tensor(v):\n    v = v.item()\nsee(v)", Graph.NONE),
         ("v = net(x)\nif not isinstance(v, torch.Tensor):\n    v = torch.zeros(1)\nsee(v)", Graph.LIVE),
         ("v = net(x)\nsee(v.item() if type(v) is not float else v)", Graph.NONE),
         ("v = net(x)\nsee(v.item() if flag else v)", Graph.LIVE),
         ("v = net(x)\nif isinstance(v, float):\n    see(v)", Graph.NONE),
         ("v = net(x)\nif isinstance(v, torch.Tensor):\n    see(v)", Graph.LIVE),
+        # a list that is made by its length is filled item by item
+        ("v = [torch.zeros(1)] * 4\nv[x] = net(x)\nsee(torch.stack(v[1:]))", Graph.LIVE),
+        # `model.__name__` is asked of a class, whatever else is called a model
+        ("for model in flag:\n    print(model.__name__)\n    see(model(8))", Graph.NONE),
+        # what a backward goes through has a graph, whoever made it
+        ("loss = made(x)\nloss.backward()\nsee(loss)", Graph.LIVE),
+        ("v = made(x)\nsee(v)", Graph.NONE),
+        ("loss = made(x)\nflag.backward(loss)\nsee(loss)", Graph.LIVE),
     ],
 )
-def test_a_test_of_its_type_says_what_a_value_is_where_it_is_used(body: str, graph: Graph) -> None:
+def test_whether_a_value_of_a_function_has_a_graph(body: str, graph: Graph) -> None:
     assert seen(within(body)).graph is graph
 
 
-def test_fields_of_a_dataclass_are_what_its_maker_gives() -> None:
-    head = "@dataclass\nclass Result:\n    loss: torch.Tensor\n    count: int\n"
-    assert seen(head + within("see(Result(net(x), 3).loss)")).graph is Graph.LIVE
-    assert seen(head + within("see(Result(net(x), count=3).count)")).graph is Graph.NONE
+@pytest.mark.parametrize(
+    ("text", "graph"),
+    [
+        # fields of a dataclass are what its maker gives
+        (RESULT + within("see(Result(net(x), 3).loss)"), Graph.LIVE),
+        (RESULT + within("see(Result(net(x), count=3).count)"), Graph.NONE),
+        # what is differentiated by a function of its own has a graph
+        (f"from torch.autograd import grad\n{ENERGY}(e, x)\n", Graph.LIVE),
+        (f"from torch.func import grad\n{ENERGY}(e)(x)\n", Graph.NONE),
+    ],
+)
+def test_whether_a_value_of_a_program_has_a_graph(text: str, graph: Graph) -> None:
+    assert seen(text).graph is graph
 
 
 def test_layers_are_given_away_and_no_graph_goes_on() -> None:
@@ -78,14 +100,19 @@ def test_what_a_lambda_makes_of_each_thing(body: str, graph: Graph) -> None:
 
 
 @pytest.mark.parametrize(
-    "made",
-    ["map(lambda *one: one, x)", "map(lambda one, two: two, x)", "map(*x)", "sorted(x, key=lambda one: one)"],
+    "body",
+    [
+        # what a lambda is given otherwise nobody knows
+        "see(map(lambda *one: see(one), x))",
+        "see(map(lambda one, two: see(two), x))",
+        "see(map(*x))",
+        "see(sorted(x, key=lambda one: see(one)))",
+        # nor what is called, though a backward goes through what it gives
+        "other = made()\nother(x).sum().backward()\nsee(other)",
+    ],
 )
-def test_what_a_lambda_is_given_otherwise_nobody_knows(made: str) -> None:
-    assert (
-        seen(within(f"see({made.replace(': one', ': see(one)').replace(': two', ': see(two)')})")).kind
-        != "tensor"
-    )
+def test_what_is_not_known_is_no_tensor(body: str) -> None:
+    assert seen(within(body)).kind != "tensor"
 
 
 def test_a_lambda_is_given_each_thing_and_gives_back_what_it_makes() -> None:
@@ -124,12 +151,6 @@ def test_collectives_cut_the_graph() -> None:
     assert roles == {"cuts"}
 
 
-def test_what_is_asked_for_its_name_is_a_class() -> None:
-    """`model.__name__` is asked of a class, whatever else is called a model."""
-    body = "for model in flag:\n    print(model.__name__)\n    see(model(8))"
-    assert seen(within(body)).graph is Graph.NONE
-
-
 def test_an_entry_of_what_a_network_gives_is_a_tensor_once_a_backward_goes_through_it() -> None:
     plain = seen(within("out = net(x)\nsee(out['count'])"))
     assert plain.graph is Graph.MAY
@@ -139,21 +160,11 @@ def test_an_entry_of_what_a_network_gives_is_a_tensor_once_a_backward_goes_throu
     assert not gone_through.assumptions
 
 
-def test_what_is_called_is_no_tensor_though_a_backward_goes_through_what_it_gives() -> None:
-    assert seen(within("other = made()\nother(x).sum().backward()\nsee(other)")).kind != "tensor"
-
-
 def test_a_parameter_that_is_declared_is_what_callers_give() -> None:
     made = "def make(n):\n    return torch.optim.Adam(n.parameters())\n"
     step = "def step(optimizer: torch.optim.Adam):\n    see(optimizer)\n"
     given = seen(made + step + "step(make(net))\n")
     assert [ast.unparse(node) for node, _ in given.origins] == ["torch.optim.Adam(n.parameters())"]
-
-
-def test_a_list_that_is_made_by_its_length_is_filled_item_by_item() -> None:
-    assert (
-        seen(within("v = [torch.zeros(1)] * 4\nv[x] = net(x)\nsee(torch.stack(v[1:]))")).graph is Graph.LIVE
-    )
 
 
 def test_an_operation_with_a_backward_of_its_own_keeps_the_graph() -> None:
@@ -165,20 +176,12 @@ def test_an_operation_with_a_backward_of_its_own_keeps_the_graph() -> None:
 
 def test_a_tuple_that_is_made_longer_on_one_way_keeps_its_parts() -> None:
     found = seen(within("info = (net(x), 1)\nif flag:\n    info = info + (2,)\nsee(info)"))
-    assert found.parts is not None
     assert [one.graph for one in found.parts] == [Graph.LIVE, Graph.NONE, Graph.NONE]
 
 
 def test_an_entry_under_a_key_that_is_not_known_is_any_of_the_values() -> None:
     value = seen(within('kept = {"loss": net(x), "size": 3}\nfor key in kept:\n    see(kept[key])'))
     assert (value.kind, value.graph) == ("tensor", Graph.LIVE)
-
-
-def test_what_is_differentiated_by_a_function_of_its_own_has_a_graph() -> None:
-    text = "from torch.autograd import grad\ndef f(energy, x):\n    e = energy(x)\n    see(e)\n    return grad(e, x)\n"
-    assert seen(text).graph is Graph.LIVE
-    text = "from torch.func import grad\ndef f(energy, x):\n    e = energy(x)\n    see(e)\n    return grad(e)(x)\n"
-    assert seen(text).graph is Graph.NONE
 
 
 @pytest.mark.parametrize(
@@ -201,12 +204,6 @@ def test_a_class_that_is_only_mixed_into_networks_is_one() -> None:
     text = "class Norm:\n    def weigh(self):\n        see(self)\nclass Layer(nn.Linear, Norm):\n    pass\n"
     assert seen(text).kind == "module"
     assert seen(f"{text}class Other(Norm):\n    pass\n").kind == "object"
-
-
-def test_what_a_backward_goes_through_has_a_graph_whoever_made_it() -> None:
-    assert seen(within("loss = made(x)\nloss.backward()\nsee(loss)")).graph is Graph.LIVE
-    assert seen(within("v = made(x)\nsee(v)")).graph is Graph.NONE
-    assert seen(within("loss = made(x)\nflag.backward(loss)\nsee(loss)")).graph is Graph.LIVE
 
 
 def test_methods_for_the_end_of_an_epoch_run_once_a_phase() -> None:

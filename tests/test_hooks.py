@@ -7,17 +7,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import CLEAN, HELD, environment, notebook, sources
+from support import CLEAN, HELD, environment, notebook, run_command, sources
 
 ROOT = Path(__file__).parents[1]
 
 
 def git(*arguments: str, cwd: Path) -> str:
     identity = ["-c", "user.name=T", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false"]
-    command = ["git", *identity, *arguments]
-    return subprocess.run(
-        command, cwd=cwd, check=True, capture_output=True, text=True, env=clean()
-    ).stdout.strip()
+    return run_command("git", *identity, *arguments, cwd=cwd, env=clean(), status=0).stdout.strip()
 
 
 def clean(**more: str) -> dict[str, str]:
@@ -54,11 +51,8 @@ def project(tmp_path: Path, hooks: tuple[Path, str, Path]) -> Path:
 def pre_commit(
     project: Path, hooks: tuple[Path, str, Path], *arguments: str
 ) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pre_commit", *arguments]
     env = clean(PRE_COMMIT_HOME=str(hooks[2]), PRE_COMMIT_COLOR="never")
-    return subprocess.run(
-        command, cwd=project, env=env, capture_output=True, text=True, timeout=280, check=False
-    )
+    return run_command(sys.executable, "-m", "pre_commit", *arguments, cwd=project, env=env, timeout=280)
 
 
 def test_hooks(project: Path, hooks: tuple[Path, str, Path]) -> None:

@@ -45,7 +45,6 @@ def weighed(text: str, path: Path, name: str) -> Weight:
         Trees(f"{text}\nmade = {name}()\n"), str(path), Project(top=Top(str(path.parent), is_whole=True))
     )
     made = asked.file.tree.body[-1]
-    assert isinstance(made, ast.Assign)
     return weight(asked.evaluator, asked.evaluator.value_of(made.value, asked.root(asked.file.body)))
 
 

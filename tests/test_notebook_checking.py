@@ -58,7 +58,6 @@ def test_formats_that_point_into_the_file_have_its_rows_and_name_the_cell(tmp_pa
     assert result["message"]["text"].startswith("cell 3, line 7: ")
     assert "fixes" not in result
     case = ElementTree.fromstring(report("junit")).find(".//testcase")
-    assert case is not None
     assert (case.get("line"), "cell 3:7:5" in str(case.get("name"))) == (str(row), True)
     assert json.loads(report("json-lines"))["cell"] == 3
 
@@ -236,9 +235,7 @@ def test_what_is_no_python_notebook(tmp_path: Path) -> None:
     (tmp_path / "bad.ipynb").write_text('{\n "cells": [\n')
     save(tmp_path / "none.ipynb")
     done = gpulint("-v", "--output-format", "concise", ".", cwd=tmp_path, status=1)
-    assert (
-        done.stdout.decode().splitlines()[0].startswith("bad.ipynb:3:1: GPU000 not a notebook: invalid JSON")
-    )
+    assert done.stdout.startswith(b"bad.ipynb:3:1: GPU000 not a notebook: invalid JSON")
     said = done.stderr.decode()
     assert "skipped r.ipynb: a notebook in R, not in Python" in said
     assert "skipped old.ipynb: a notebook of format 3 or older" in said

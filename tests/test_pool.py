@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from support import run_command
 
 from gpulint.lint.pool import in_processes, worker_context
 
@@ -40,9 +41,7 @@ def test_a_worker_that_dies_costs_one_item(size: int) -> None:
 
 def children() -> set[str]:
     """The numbers of this process's children: other tests' servers among them."""
-    done = subprocess.run(
-        ["ps", "--ppid", str(os.getpid()), "-o", "pid=,args="], capture_output=True, text=True
-    )
+    done = run_command("ps", "--ppid", os.getpid(), "-o", "pid=,args=")
     return {line.split()[0] for line in done.stdout.splitlines() if "ps --ppid" not in line}
 
 
@@ -84,7 +83,6 @@ for _ in in_processes(slow, [[n] for n in range(100)], 2, lambda item, code: Non
 def test_workers_end_with_a_killed_parent() -> None:
     script = ORPHAN.format(directory=str(Path(__file__).parents[1]))
     parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
-    assert parent.stdout is not None
     workers = {int(parent.stdout.readline()) for _ in range(2)}
     parent.kill()
     parent.wait()

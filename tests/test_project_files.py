@@ -6,11 +6,11 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from support import run_command
 
 if sys.version_info < (3, 11):
     import tomli as toml
@@ -25,7 +25,6 @@ HOOKS = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
 def targets() -> list[str]:
     """The targets of the Makefile that are commands."""
     found = re.search(r"^\.PHONY: (.+)$", MAKEFILE, re.MULTILINE)
-    assert found is not None
     return found[1].split()
 
 
@@ -35,7 +34,7 @@ def test_make_tells_all_its_targets(command: list[str]) -> None:
     alone = {
         key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
     }
-    done = subprocess.run(command, env=alone, cwd=ROOT, capture_output=True, text=True, check=True)
+    done = run_command(*command, env=alone, cwd=ROOT, status=0)
     told = dict(re.findall(r"^make (\w+) +(\S.*)$", done.stdout, re.MULTILINE))
     assert sorted(told) == sorted(targets())
     assert len(told) == len(done.stdout.splitlines())
@@ -43,7 +42,6 @@ def test_make_tells_all_its_targets(command: list[str]) -> None:
 
 def test_quick_runs_tests_that_exist() -> None:
     found = re.search(r"^QUICK := (.+)$", MAKEFILE, re.MULTILINE)
-    assert found is not None
     assert all(list(ROOT.glob(pattern)) for pattern in found[1].split())
 
 
@@ -58,7 +56,6 @@ def test_the_changelog_begins_with_this_version() -> None:
     from gpulint import __version__
 
     first = re.search(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert first is not None
     assert __version__ in first[1]
 
 
@@ -69,9 +66,8 @@ def test_hooks_have_the_versions_of_the_project() -> None:
 
 
 def test_hooks_are_well_formed(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "pre_commit", "validate-config", str(ROOT / ".pre-commit-config.yaml")]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
+    configuration = ROOT / ".pre-commit-config.yaml"
+    run_command(sys.executable, "-m", "pre_commit", "validate-config", configuration, cwd=tmp_path, status=0)
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / ".github").rglob("*.yml")), ids=lambda path: path.name)
@@ -125,7 +121,6 @@ def test_nothing_is_named_that_is_not_released() -> None:
     from gpulint import __version__
 
     first = re.search(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert first is not None
     released = "Unreleased" not in first[1]
     for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md"), ROOT / "editors/vscode/README.md"):
         text = path.read_text(encoding="utf-8")

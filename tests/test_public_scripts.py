@@ -60,7 +60,6 @@ def test_a_script_is_run_plainly_and_watched(tmp_path: Path) -> None:
     own = bench(tmp_path, TRAINING)
     plain, watched = own.run(SCRIPT, watch=False), own.run(SCRIPT, watch=True)
     assert (plain.status, len(plain.lines), plain.watched) == (0, 1 + 3 * 17, None)
-    assert watched.watched is not None
     assert 20 <= watched.watched["sampled"]["train"] <= len(watched.lines)
     untimed = [[line.partition("|")[0] for line in run.lines[1:]] for run in (plain, watched)]
     assert untimed[1] == untimed[0][: len(untimed[1])]

@@ -12,13 +12,13 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from importlib.util import find_spec
 from pathlib import Path
 from textwrap import indent
 from typing import Any
 
 import pytest
 from gpulint.rules import all_rules
+from needs import needs_torch
 from support import gpulint, less_to_do
 from test_cases import all_cases, findings, implemented, labelled
 from trials import Trial, breaks, changes, ran, run
@@ -37,9 +37,7 @@ DOUBTING = replace(RULES, confidence=Confidence.LOW)
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 FLOOR = 0.1  # of the programs with fixes: all that run without what they import
 
-pytestmark = pytest.mark.skipif(
-    find_spec("torch") is None, reason="torch is not installed; programs import it"
-)
+pytestmark = needs_torch  # programs import it
 
 
 KNOWN: dict[str, list[Finding]] = {}  # by text: what other tests of the cases have asked already
@@ -401,7 +399,6 @@ def test_no_decorator_where_another_file_reads_the_signature(
     (tmp_path / "measuring.py").write_text(text)
     (tmp_path / "bases.py").write_text(other)
     (finding,) = check_paths(tmp_path, {"select": ["GPU201"]})
-    assert finding.fix is not None
     assert finding.fix.applicability == "safe"
     assert ("decorate" in finding.fix.message) == decorated
 
@@ -554,7 +551,6 @@ def test_a_type_that_is_asked_for_keeps_its_name() -> None:
     for asked, safe in (("torch.cuda.amp.GradScaler", False), ("torch.amp.GradScaler", True)):
         options = {"GPU603": {"target-torch": "2.4"}}
         (finding,) = lint_text(text.format(asked), "scaling.py", RuleSet(RULES.rules, options))
-        assert finding.fix is not None
         assert (finding.fix.applicability == "safe") == safe
 
 
@@ -603,7 +599,6 @@ def test_what_may_be_no_tensor_is_not_safely_cut() -> None:
     text = TRAINER.format(imports="", base="object", more="0.0")
     text = text.replace("self.terms.append(out.pow(2).mean())", "self.total += self.net(x)['loss']")
     (found,) = lint_text(text, "train.py", DOUBTING)
-    assert found.fix is not None
     assert found.fix.unsafe_because == "`self.net(x)['loss']` may be no tensor"
 
 

@@ -78,7 +78,6 @@ async def test_every_quick_fix_gives_what_its_fix_gives(tmp_path: Path) -> None:
                 fixes = [item for item in offered if not GENERAL.search(item.title)]
                 assert len(fixes) == (finding.fix is not None)
                 for action in fixes:
-                    assert finding.fix is not None
                     assert finding.fix.message in action.title
                     is_safe = finding.fix.applicability == "safe"
                     assert (action.is_preferred, "(unsafe)" in action.title) == (is_safe, not is_safe)
@@ -120,7 +119,6 @@ async def test_a_client_without_versions_gets_plain_changes(tmp_path: Path) -> N
     async with editing(tmp_path, able(versioned=False)) as editor:
         uri = editor.open("train.py", HELD)
         (first, *_) = await editor.actions(uri, at(HELD_ROW - 1, 12))
-        assert first.edit is not None
         assert first.edit.document_changes is None
         assert "loss.detach()" in editor.after(first, uri)
 

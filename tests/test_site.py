@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 
 import pytest
 from gpulint.rules import all_rules
+from support import run_command
 
 from gpulint.config import KEYS
 from gpulint.findings import DOCS_URL
@@ -50,8 +51,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     # Not --quiet: it hides warnings even from strict mode.
     command = [sys.executable, "-m", "mkdocs", "build", "--site-dir", str(top / "site")]
     env = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    done = subprocess.run(command, cwd=top, env=env, capture_output=True, text=True, timeout=200, check=False)
-    return Built(top / "site", done)
+    return Built(top / "site", run_command(*command, cwd=top, env=env, timeout=200))
 
 
 @pytest.fixture(scope="module")

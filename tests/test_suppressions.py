@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 import pytest
+from support import HELD, HELD_ROW, codes, gpulint
 
 from gpulint.findings import Finding, Severity
+from gpulint.lint.ignoring import add_ignores
 from gpulint.lint.suppressions import directives, suppressed
 from gpulint.source.edits import apply_edits
 from gpulint.source.files import split_lines
@@ -183,7 +188,11 @@ def test_other_spellings_are_told_whether_or_not_there_is_something_to_silence(
 
 
 @pytest.mark.parametrize(
-    "comment", ["# noqa: E999", "# noqa: well-known", "# noqa", "# noqa  see GPU101", "# the gpulint docs"]
+    "comment",
+    [
+        *("# noqa: E999", "# noqa: well-known", "# noqa", "# noqa  see GPU101", "# the gpulint docs"),
+        "# gpulint: ignore[GPU101, GPU001]",  # that it is unused is silenced
+    ],
 )
 def test_comments_of_others_are_left_alone(comment: str) -> None:
     assert left(f"x = 1  {comment}\n") == []
@@ -218,10 +227,6 @@ def test_disable_as_pylint_writes_it(row: int, code: str, silent: bool) -> None:
     assert ((code, row) not in left(AS_PYLINT, finding(row, code))) is silent
 
 
-def test_unused_can_be_silenced() -> None:
-    assert left("x = 1  # gpulint: ignore[GPU101, GPU001]\n") == []
-
-
 @pytest.mark.parametrize(
     ("text", "fixed"),
     [
@@ -239,7 +244,6 @@ def test_unused_can_be_silenced() -> None:
 def test_fix_of_unused(text: str, fixed: str) -> None:
     found = [finding(1, "GPU201")] if "GPU201" in text else []
     (unused,) = suppressed(text, found, lambda row: row, "a.py", CHECKED)
-    assert unused.fix is not None
     assert unused.fix.applicability == "safe"
     assert apply_edits(text, [unused], unsafe=False)[0] == fixed
 
@@ -255,3 +259,46 @@ def test_newlines_of_all_kinds(newline: str) -> None:
     text = newline.join(["a", "b  # gpulint: ignore[GPU101]", "c\x0c  # noqa", ""])
     assert len(split_lines(text)) == 4
     assert left(text, finding(2), finding(3)) == []
+
+
+# -- comments that `--add-ignore` writes ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "row", "end_row", "expected"),
+    [
+        ("a\nb += c\n", 2, 2, "a\nb += c  # gpulint: ignore[GPU101]\n"),
+        ("b += c  # why\n", 1, 1, "b += c  # why  # gpulint: ignore[GPU101]\n"),
+        ("b  # gpulint: ignore[GPU5] -- x\n", 1, 1, "b  # gpulint: ignore[GPU5, GPU101] -- x\n"),
+        ("f(\n    a,\n)\n", 1, 3, "f(  # gpulint: ignore[GPU101]\n    a,\n)\n"),
+        ('f("""\nx\n""")\n', 1, 3, 'f("""\nx\n""")  # gpulint: ignore[GPU101]\n'),
+        ('f("""\nx\n""", a,\n  b)\n', 1, 1, '# gpulint: ignore[GPU101]\nf("""\nx\n""", a,\n  b)\n'),
+        ("if x:\n  a = b + \\\n  c\n", 2, 2, "if x:\n  # gpulint: ignore[GPU101]\n  a = b + \\\n  c\n"),
+    ],
+)
+def test_comment_is_placed_where_it_works(text: str, row: int, end_row: int, expected: str) -> None:
+    written = add_ignores(text, [finding(row, end_row=end_row)])
+    assert written == expected
+    ast.parse(written)
+    shift = written.count("\n", 0, written.index("# gpulint")) == row - 1 and written.count(
+        "\n"
+    ) > text.count("\n")
+    there = finding(row + shift, end_row=end_row + shift)
+    assert suppressed(written, [there], lambda number: number, "a.py") == []
+
+
+def test_several_on_a_line() -> None:
+    both = [finding(1), finding(1, "GPU102"), finding(1)]
+    assert add_ignores("a\n", both) == "a  # gpulint: ignore[GPU101, GPU102]\n"
+
+
+def test_add_ignore(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_bytes(HELD.replace("\n", "\r\n").encode("utf-8-sig"))
+    (tmp_path / "broken.py").write_text("def f(:\n")
+    done = gpulint(".", "--add-ignore", cwd=tmp_path, status=0)
+    assert b"wrote 1 comment in 1 file" in done.stderr
+    raw = (tmp_path / "train.py").read_bytes()
+    assert raw.startswith(b"\xef\xbb\xbfimport torch\r\n")
+    assert raw.splitlines()[HELD_ROW - 1].endswith(b"total += loss  # gpulint: ignore[GPU101]")
+    assert codes(".", cwd=tmp_path) == [("broken.py", "GPU000", 1)]
+    assert gpulint(".", "--add-ignore", "--fix", cwd=tmp_path).returncode == 2

@@ -116,22 +116,19 @@ class Runner:
 """
 
 
-def test_a_folder_without_init_names_itself(tmp_path: Path) -> None:
-    folder = tmp_path / "runners"
-    folder.mkdir()
-    (folder / "train.py").write_text(RUN)
-    (folder / "meters.py").write_text(METER.format(value="value"))
-    assert [found.code for found in check_paths(folder)] == ["GPU104"]
-    (folder / "meters.py").write_text(METER.format(value="value.item()"))
-    assert check_paths(folder) == []
-
-
-def test_another_folder_is_not_taken_for_the_one_that_is_named(tmp_path: Path) -> None:
-    folder = tmp_path / "others"
-    folder.mkdir()
-    (folder / "train.py").write_text(RUN)
-    (folder / "meters.py").write_text(METER.format(value="value"))
-    assert check_paths(folder) == []
+@pytest.mark.parametrize(
+    ("name", "value", "codes"),
+    [
+        ("runners", "value", ["GPU104"]),
+        ("runners", "value.item()", []),
+        ("others", "value", []),  # another folder is not taken for the one that is named
+    ],
+)
+def test_a_folder_without_init_names_itself(tmp_path: Path, name: str, value: str, codes: list[str]) -> None:
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "train.py").write_text(RUN)
+    (tmp_path / name / "meters.py").write_text(METER.format(value=value))
+    assert [found.code for found in check_paths(tmp_path / name)] == codes
 
 
 def test_who_calls_a_method_is_sought_in_the_nearest_files_first(tmp_path: Path) -> None:
@@ -153,3 +150,44 @@ def test_who_calls_a_method_is_sought_in_the_nearest_files_first(tmp_path: Path)
         "        self.seen.append(found)\n        return found\n"
     )
     assert [finding.code for finding in check_paths(near / "own.py")] == ["GPU101"]
+
+
+# -- calls in every step that a helper makes -----------------------------------------------------------------
+
+
+TIDY = "import torch\n\n\ndef tidy():\n    torch.cuda.empty_cache()\n"
+STEPS = """
+def train(model, loader, criterion, optimizer):
+    for x, y in loader:
+        optimizer.zero_grad()
+        criterion(model(x), y).backward()
+        optimizer.step()
+        tidy()
+"""
+
+
+def test_a_helper_of_another_file_is_named_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "tidying.py").write_text(TIDY)
+    (tmp_path / "train.py").write_text(f"import torch\nfrom tidying import tidy\n{STEPS}")
+    (finding,) = check_paths(tmp_path)
+    assert check_paths(tmp_path, {"select": ["GPU501"]}) == [finding]
+    assert finding.message.startswith("`torch.cuda.empty_cache()`, which `tidy()` runs in tidying.py, ")
+    (place,) = finding.related
+    assert (Path(place.filename).name, place.position.row) == ("tidying.py", 5)
+    assert finding.fix is None
+
+
+@pytest.mark.parametrize(
+    ("more", "fixed"),
+    [
+        ("", True),
+        ("    if torch.cuda.is_available():\n        torch.cuda.synchronize()\n", True),
+        ("    registry.clear()\n", False),
+        ("    global seen\n    seen = 0\n", False),
+    ],
+    ids=["alone", "cleans", "calls", "sets"],
+)
+def test_a_helper_that_does_more_is_not_taken_out(tmp_path: Path, more: str, fixed: bool) -> None:
+    (tmp_path / "train.py").write_text(f"{TIDY}{more}\n{STEPS}")
+    (finding,) = check_paths(tmp_path, {"select": ["GPU501"]})
+    assert (finding.fix is not None) is fixed

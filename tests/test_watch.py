@@ -39,7 +39,6 @@ class Watching:
         self._reader.start()
 
     def _read(self) -> None:
-        assert self.process.stdout is not None
         while piece := os.read(self.process.stdout.fileno(), 4096):
             self._text += piece.decode()
 

@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from support import HELD, environment, sources
+from support import HELD, environment, run_command, sources
 
 ROOT = Path(__file__).parents[1]
 
@@ -16,10 +16,7 @@ pytestmark = pytest.mark.slow
 
 
 def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    words = list(map(str, command))
-    return subprocess.run(
-        words, cwd=cwd, env=environment(PYTHONPATH=None), capture_output=True, text=True, check=False
-    )
+    return run_command(*command, cwd=cwd, env=environment(PYTHONPATH=None))
 
 
 @pytest.fixture(scope="module")

@@ -37,8 +37,7 @@ def run(trials: list[Trial], folder: Path) -> dict[str, dict[str, Any]]:
     plan.write_text(json.dumps([{**asdict(one), "path": str(one.path)} for one in trials]))
     command = [sys.executable, str(TRIAL), str(plan), str(results)]
     warm.run_torch(command, cwd=folder, env=env, check=True, timeout=280)
-    found: dict[str, dict[str, Any]] = json.loads(results.read_text(encoding="utf-8"))
-    return found
+    return json.loads(results.read_text(encoding="utf-8"))
 
 
 def ran(outcome: Mapping[str, Any]) -> bool:

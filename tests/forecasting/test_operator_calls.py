@@ -1,17 +1,20 @@
-"""What single calls take, forecast and as recorded on an H200 (`benchmarks/results/forecast-operators-…`)."""
+"""What single calls and whole workloads take, forecast and as recorded on an H200 (`benchmarks/results/forecast-…`)."""
 
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support import run_command
+
+from gpulint.forecasting.cards import card_for
+from gpulint.forecasting.forecasting import forecast_once as forecast
+from gpulint.forecasting.recorder import Program
 
 pytest.importorskip("torch")
-
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 RECORDED = json.loads(
     (BENCHMARKS / "results" / "forecast-operators-nvidia-h200-2026-11-23.json").read_text()
@@ -31,11 +34,8 @@ NEAR = 1 << 20  # bytes
 def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     out = tmp_path_factory.mktemp("calls") / "forecast.json"
     script = BENCHMARKS / "forecast_operators.py"
-    subprocess.run(
-        [sys.executable, script, "forecast", out, "--only", *NAMES], check=True, capture_output=True
-    )
-    found: dict[str, Any] = json.loads(out.read_text())["calls"]
-    return found
+    run_command(sys.executable, script, "forecast", out, "--only", *NAMES, status=0)
+    return json.loads(out.read_text())["calls"]
 
 
 @pytest.mark.slow
@@ -63,3 +63,30 @@ def test_the_recorder_numbers_what_a_phase_allocates(monkeypatch: pytest.MonkeyP
         ("free_completed", 10, 100), ("alloc", 10, 300), ("free_completed", 99, 7), ("free_completed", 10, 300),
     ]  # fmt: skip
     assert forecast_operators.relative(trace) == [100, 200, -1, 300, "7", -3]
+
+
+# -- whole workloads, of those that need nothing but torch ---------------------------------------------------
+
+
+TRUTH = json.loads((BENCHMARKS / "results" / "forecast-truth-open-nvidia-h200-2026-11-22.json").read_text())[
+    "runs"
+]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("warm_scripts")
+@pytest.mark.parametrize(
+    ("workload", "batch", "allocated", "reserved"),
+    [("mlp", 256, 0.001, 0.005), ("mlp", 1024, 0.001, 0.005), ("lstm", 20, 0.001, 0.02), ("train_eval_save", 128, 0.02, 0.1)],
+)  # fmt: skip
+def test_the_forecast_is_what_the_gpu_took(
+    workload: str, batch: int, allocated: float, reserved: float
+) -> None:
+    truth = TRUTH[f"{workload}-{batch}"]
+    script = BENCHMARKS / "forecast_workloads" / f"{workload}.py"
+    told = forecast(Program(str(script), ("--batch", str(batch))), card_for("h200"))
+    assert told.allocated.value == pytest.approx(truth["peak_allocated"], rel=allocated)
+    assert told.reserved.value == pytest.approx(truth["peak_reserved"], rel=reserved)
+    process = truth["used_at_end"] - truth["reserved_at_end"] + truth["peak_reserved"]
+    assert told.process.low <= process <= told.process.high
+    assert told.fits == "yes"

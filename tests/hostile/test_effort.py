@@ -98,9 +98,7 @@ def test_where_a_question_ends_for_its_length_is_a_doubt(monkeypatch: pytest.Mon
     (found,) = check_source(source, "/clone/program.py", config=EVERYTHING)
     assert (found.code, found.confidence.value) == ("GPU201", "low")
     assert NO_FURTHER in found.doubts
-    assert not check_source(source, "/clone/program.py"), (
-        "with high confidence nothing is told of what was not looked into"
-    )
+    assert not check_source(source, "/clone/program.py"), "what was not looked into is not certain"
 
 
 def test_what_a_rule_that_asks_looks_for_ends_with_a_doubt_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -60,12 +59,8 @@ def test_a_file_that_is_too_large_is_named(clone: Path, monkeypatch: pytest.Monk
         files.read_bytes(str(clone / "huge.py"))
     text = WITH_A_FINDING + "DATA = [" + "1.5," * (files.MAX_TEXT // 4) + "]\n"
     (found,) = check_source(text)
-    assert re.fullmatch(
-        r"has 2\.0 MB, more than 2 of Python: gpulint does not analyse this file", found.message
-    )
-    assert not check_source("DATA = [" + "1.5," * (files.MAX_TEXT // 4) + "]\n"), (
-        "there is nothing to look for"
-    )
+    assert found.message == "has 2.0 MB, more than 2 of Python: gpulint does not analyse this file"
+    assert not check_source("DATA = [" + "1.5," * (files.MAX_TEXT // 4) + "]\n"), "nothing to look for"
 
 
 PATTERNS = (

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import CLEAN, HELD, environment
+from support import CLEAN, HELD, environment, run_command
 
 ROOT = Path(__file__).parents[2]
 COMMAND = Path(sys.executable).with_name("gpulint")
@@ -41,15 +41,7 @@ def ran(folder: Path) -> list[str]:
 
 
 def started(command: list[str | Path], cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command,
-        cwd=cwd,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        stdin=subprocess.DEVNULL,
-    )
+    return run_command(*command, cwd=cwd, env=environment(), timeout=120, stdin=subprocess.DEVNULL)
 
 
 @pytest.mark.parametrize(

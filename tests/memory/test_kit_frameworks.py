@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from support import run_command
 
 from gpulint import memory
 
@@ -27,15 +27,8 @@ def events(run: memory.Monitor) -> list[str]:
 
 def ran(code: str, folder: Path, **environment: str) -> str:
     """What a program prints, in a process of its own: frameworks leave a state behind in their process."""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code, str(folder)],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        env={**os.environ, **environment},
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    command = [sys.executable, "-W", "ignore", "-c", code, folder]
+    return run_command(*command, cwd=folder, env={**os.environ, **environment}, status=0).stdout
 
 
 def records(file: Path) -> list[dict[str, Any]]:

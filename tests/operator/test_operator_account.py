@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from fake_nvml import SOURCE
+from support import run_command
 
 from gpulint.operator import accounting, gpu
 
@@ -68,7 +69,6 @@ def start(home: Path) -> Iterator[Callable[..., int]]:
             env={**os.environ, "PYTHONPATH": str(home), "FAKE_NVML": cards},
         )
         running.append(process)
-        assert process.stdout is not None
         assert process.stdout.readline() == "up\n"
         if not under_run:
             return process.pid
@@ -87,13 +87,8 @@ def account(
     home: Path, pid: int, *options: str, cards: list[dict[str, object]] | None = None
 ) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(home), "FAKE_NVML": json.dumps(cards) if cards else ""}
-    return subprocess.run(
-        [sys.executable, "-m", "gpulint", "gpu", "account", *options, str(pid)],
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=60,
-    )
+    command = [sys.executable, "-m", "gpulint", "gpu", "account", *options]
+    return run_command(*command, pid, env=environment, timeout=60)
 
 
 def card(*listed: tuple[int, int | None]) -> list[dict[str, object]]:
@@ -168,8 +163,8 @@ def test_somebody_else_s_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ask(home: Path, pid: int, *options: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "gpulint", "gpu", "snapshot", str(pid), str(home / "run.pickle")]
-    return subprocess.run([*command, *options], capture_output=True, text=True, timeout=60)
+    command = [sys.executable, "-m", "gpulint", "gpu", "snapshot", pid, home / "run.pickle"]
+    return run_command(*command, *options, timeout=60)
 
 
 @pytest.mark.parametrize(

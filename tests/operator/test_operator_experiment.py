@@ -9,20 +9,12 @@ from pathlib import Path
 
 import pytest
 import warm
+from needs import cards
 from support import as_text
 
 from gpulint.allocator import MIB
 from gpulint.operator import experiment
 from gpulint.operator.experiment import SETTINGS, holes, standard
-
-
-def gpu() -> bool:
-    try:
-        import torch
-    except ImportError:
-        return False
-    return torch.cuda.is_available()
-
 
 RESULTS = sorted((Path(__file__).parents[2] / "benchmarks" / "results").glob("kit-nvidia-*.json"))
 
@@ -80,7 +72,7 @@ def test_the_command_in_the_model() -> None:
         assert run("--device", "model", *wrong).returncode == 2
 
 
-@pytest.mark.skipif(gpu(), reason="needs a machine without CUDA")
+@pytest.mark.skipif(cards() > 0, reason="needs a machine without CUDA")
 def test_a_gpu_that_is_not_there() -> None:
     # In a fork that has torch: a new process would import it only to hear that there is no card.
     command = [sys.executable, "-m", "gpulint", "experiment", "fragmentation", "--device", "cuda"]

@@ -1,4 +1,4 @@
-"""`gpulint gpu` on a fake driver, with real processes to end."""
+"""`gpulint gpu` on a fake driver, with real processes to end; who else is on the cards."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from pathlib import Path
 
 import pytest
 from fake_nvml import SOURCE
+from support import run_command
 
 import gpulint.memory
 from gpulint.operator import gpu
+from gpulint.operator.gpu import Card, Tenant
 
 GIB = 1024**3
 SLEEPER = "import time\nprint('up', flush=True)\ntime.sleep(60)"
@@ -46,14 +48,8 @@ def run(tmp_path):
         environment = {**os.environ, "PYTHONPATH": str(tmp_path), "COLUMNS": "160"}
         if cards is not None:
             environment["FAKE_NVML"] = json.dumps(cards)
-        return subprocess.run(
-            [sys.executable, "-c", BEFORE.format(opens=opens), *arguments],
-            input=given,
-            capture_output=True,
-            text=True,
-            env=environment,
-            timeout=timeout,
-        )
+        command = [sys.executable, "-c", BEFORE.format(opens=opens), *arguments]
+        return run_command(*command, input=given, env=environment, timeout=timeout)
 
     return call
 
@@ -65,7 +61,6 @@ def child():
 
     def start(code: str) -> subprocess.Popen[str]:
         process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-        assert process.stdout is not None
         process.stdout.readline()
         started.append(process)
         return process
@@ -161,7 +156,6 @@ def test_clear_tells_the_truth_and_what_it_advises_is_there(run) -> None:
     calls = [ast.parse(text, mode="eval").body for text in advice if text.endswith(")")]
     named = {}
     for call in calls:
-        assert isinstance(call, ast.Call)
         name = ast.unparse(call.func).rpartition(".")[2]
         given = {one.arg or "": ast.literal_eval(one.value) for one in call.keywords}
         values = [ast.literal_eval(one) for one in call.args]
@@ -227,7 +221,6 @@ def test_others_processes_are_left_alone(monkeypatch, child) -> None:
 def test_only_the_process_that_is_meant_is_signalled(child) -> None:
     process = child(SLEEPER)
     before, known = gpu.describe(process.pid), gpu.describe(process.pid)
-    assert before is not None
     assert known is not None
     before.handle._ident = (before.pid, 1.0)  # as of one that had the number before
     assert gpu.end(before, 0.1) == "gone"
@@ -236,3 +229,47 @@ def test_only_the_process_that_is_meant_is_signalled(child) -> None:
     assert gpu.describe(process.pid) is None
     process.wait()
     assert gpu.end(known, 0.1) == "gone"
+
+
+# -- who else is on the cards --------------------------------------------------------------------------------
+
+
+MIB = 1024**2
+
+
+def cards(*first: Tenant, second: tuple[Tenant, ...] = ()) -> list[Card]:
+    return [
+        Card(0, "NVIDIA H200", "GPU-aa", used=900 * MIB, tenants=first),
+        Card(1, "NVIDIA H200", "GPU-bb", used=3 * MIB, tenants=second),
+    ]
+
+
+def test_processes_on_the_visible_cards_are_others() -> None:
+    seen = cards(Tenant(4_000_000, 880 * MIB))
+    (one,) = gpu.others(seen, {})
+    assert (one.card, one.pid, one.bytes) == ("GPU 0 (NVIDIA H200)", 4_000_000, 880 * MIB)
+    assert gpu.others(seen, {"CUDA_VISIBLE_DEVICES": "1"}) == ()
+    assert gpu.others(seen, {"CUDA_VISIBLE_DEVICES": "GPU-b"}) == ()
+    assert gpu.others(seen, {"CUDA_VISIBLE_DEVICES": ""}) == ()
+    assert len(gpu.others(seen, {"CUDA_VISIBLE_DEVICES": "1,0"})) == 1
+
+
+def test_memory_that_no_listed_process_has_is_somebodys() -> None:
+    """In a container the driver lists no process, and tells what is in use all the same."""
+    (one,) = gpu.others(cards(), {})
+    assert (one.pid, one.bytes) == (0, 900 * MIB)
+
+
+def test_a_process_of_unknown_size_explains_what_is_in_use() -> None:
+    (one,) = gpu.others(cards(Tenant(4_000_000, None)), {})
+    assert (one.pid, one.bytes) == (4_000_000, None)
+
+
+def test_after_a_card_that_is_not_there_cuda_sees_none() -> None:
+    assert [card.index for card in gpu.visible(cards(), "0,7,1")] == [0]
+    assert [card.index for card in gpu.visible(cards(), "MIG-GPU-aa/1/0")] == [0, 1]
+
+
+def test_without_the_library_it_is_said_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    assert "pip install nvidia-ml-py" in gpu.look()[1]

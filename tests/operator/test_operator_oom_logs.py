@@ -14,6 +14,7 @@ from pathlib import Path
 import oom_messages as said
 import pytest
 import support
+from support import run_command
 
 from gpulint.memory.figures import MemoryStats
 from gpulint.memory.guard import OomEvent
@@ -150,7 +151,6 @@ CONTAINER = said.TORCH_2_4_CONTAINER
 def logged(text: str, recovered: bool = True, where: str = "/home/me/train.py:31 in step()") -> str:
     """What the guard writes of an error with this message; of the recovery only where there is a card."""
     message = parse_message(text)
-    assert message is not None
     before = MemoryStats(0, allocated=message.allocated or 0, reserved=message.reserved or 0)
     cleared = Cleared(3, allocated=1 << 20, missing="" if recovered else "torch is built without CUDA")
     event = OomEvent(diagnose(message), where, before, cleared)
@@ -231,10 +231,7 @@ def test_what_is_no_log(tmp_path: Path) -> None:
     assert b"directory" in oom(tmp_path).stderr
     done = oom("no-such.log")
     assert (done.returncode, b"no-such.log" in done.stderr) == (2, True)
-    closed = subprocess.run(
-        ["bash", "-c", f"{sys.executable} -m gpulint oom <&-"], capture_output=True, text=True
-    )
-    assert closed.returncode == 2
+    closed = run_command("bash", "-c", f"{sys.executable} -m gpulint oom <&-", status=2)
     assert "internal error" not in closed.stderr
 
 

@@ -12,6 +12,7 @@ import sys
 import time
 
 import pytest
+from support import run_command
 
 from gpulint.operator import launcher, timeline
 from gpulint.runtime.record.result import RunResult
@@ -42,10 +43,7 @@ def counting(seconds: float) -> str:
 def run(*program: str, options: tuple[str, ...] = (), status: int | None = None, **more):
     if "--report" not in options and "-q" not in options:
         options = (*options, "--report", "gpulint-run.json")
-    command = [*RUN, *options, "--", *program]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, **more)
-    assert status is None or done.returncode == status, done
-    return done
+    return run_command(*RUN, *options, "--", *program, status=status, timeout=120, **more)
 
 
 def python(code: str, **more) -> subprocess.CompletedProcess[str]:
@@ -63,7 +61,6 @@ def started(tmp_path):
             cwd=tmp_path, **more,
         )  # fmt: skip
         running.append(process)
-        assert process.stdout is not None
         assert process.stdout.readline() == "up\n"
         return process
 
@@ -191,7 +188,6 @@ def test_the_program_does_not_outlive_a_killed_launcher(started) -> None:
     process = started(
         "import os, time; print('up', flush=True); print(os.getpid(), flush=True); time.sleep(60)"
     )
-    assert process.stdout is not None
     pid = int(process.stdout.readline())
     process.kill()
     process.wait()
@@ -280,7 +276,7 @@ def test_interpreters_are_found(tmp_path) -> None:
 
 def test_the_path_and_sitecustomize_are_as_without_us(tmp_path) -> None:
     code = "import sys; print(sys.path)"
-    plain = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    plain = run_command(sys.executable, "-c", code, cwd=tmp_path)
     assert python(code, cwd=tmp_path).stdout == plain.stdout
     (tmp_path / "sitecustomize.py").write_text("import sys; sys.mine = 'mine'\n")
     code = "import sys, sitecustomize; print(sys.mine, sitecustomize.__file__)"
@@ -338,8 +334,7 @@ def test_without_torch_or_without_asking_there_is_no_report(tmp_path) -> None:
     assert os.listdir(tmp_path) == []
     assert "imported torch" in done.stderr
     code = "import threading, torch; t = threading.Thread(target=lambda: torch.empty(1 << 50)); t.start(); t.join()"
-    command = [*RUN, "--", sys.executable, "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    done = run_command(*RUN, "--", sys.executable, "-c", code, cwd=tmp_path)
     assert (done.returncode, os.listdir(tmp_path)) == (0, [])
     assert "host's memory" in done.stderr  # the error of a thread is explained too
     assert "host memory up to" in done.stderr

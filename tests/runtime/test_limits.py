@@ -87,7 +87,6 @@ def test_the_size_is_what_the_name_has(tmp_path: Path) -> None:
     path = tmp_path / "store.py"
     path.write_text("kept = []\ndef put(x):\n    kept.append(x)\n    if len(kept) > ROOM: kept.clear()\n")
     found = limit_of(str(path), Container("kept", False, False, False))
-    assert found is not None
     assert (found.value({"ROOM": 7}.get), found.value({}.get), found.line) == (7, None, 4)
 
 

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 import starting
+from support import run_command
 
 torch = pytest.importorskip("torch")
 
@@ -56,10 +57,8 @@ ARRAY = ("boxes = np.ones((160_000, 4), np.float32)", "torch.from_numpy(self.box
 @pytest.mark.parametrize(("program", "grows"), [(OBJECTS, True), (ARRAY, False)], ids=["objects", "array"])
 def test_workers_that_copy_what_they_read_grow(program, grows, tmp_path):
     starting.write(tmp_path, PROGRAM.format(kept=program[0], read=program[1]))
-    command = [sys.executable, *"-m gpulint verify -q --output-format json train.py".split()]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
-    found = json.loads(done.stdout)
-    assert done.returncode == 0, done.stderr
+    command = "-m gpulint verify -q --output-format json train.py".split()
+    found = json.loads(run_command(sys.executable, *command, cwd=tmp_path, status=0).stdout)
     workers = [one for one in found["host_growth"] if one["who"] == "DataLoader worker"]
     assert [one["number"] for one in workers] == ([2] if grows else [])
     assert all(one["per_step"] > 100_000 for one in workers)

@@ -1,4 +1,4 @@
-"""The HTML report: complete in itself, safe against what users write, and alive in a real browser."""
+"""The HTML report: complete in itself, safe against what users write, alive in a real browser, with axes that can be read."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import shutil
 import subprocess
 from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from made import drift, environment, finding, holder, rank, run, samples
 
 from gpulint.findings import Severity
+from gpulint.reports.page import BOTTOM, HEIGHT, LEFT, MOST_LABELS, RIGHT, WIDTH, amounts, below
 from gpulint.reports.page import page as write_page
 from gpulint.reports.verify import document
 from gpulint.runtime.parent.verdict import Verification, verify
@@ -114,7 +116,7 @@ def test_it_opens_in_a_real_browser(browser: str, tmp_path: Path) -> None:
     options = "--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --window-size=1200,1600"
     profile = ("--virtual-time-budget=3000", f"--user-data-dir={tmp_path / 'profile'}")
     command = [browser, *options.split(), *profile, "--dump-dom", page.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     dom = done.stdout
     assert 'data-ready="true"' in dom, done.stderr[-2000:]
     assert "<title>owned" not in dom
@@ -124,3 +126,51 @@ def test_it_opens_in_a_real_browser(browser: str, tmp_path: Path) -> None:
     assert re.search(r'data-home="step 1 \(train, warm-up\)', dom)
     assert 'data-reserved="true"' in dom
     assert 'data-width="true"' in dom
+
+
+# -- the axes of its drawings --------------------------------------------------------------------------------
+
+
+MIB = 1024**2
+
+
+@pytest.mark.parametrize(
+    ("high", "said"),
+    [
+        (67 * MIB, ["0 B", "20 MiB", "40 MiB", "60 MiB"]),
+        (1400 * MIB, ["0 B", "512 MiB", "1 GiB"]),
+        (5000 * MIB, ["0 B", "1 GiB", "2 GiB", "3 GiB", "4 GiB"]),
+        (300, ["0 B", "100 B", "200 B", "300 B"]),
+        (1, ["0 B", "1 B"]),
+    ],
+)
+def test_amounts_are_round(high: int, said: list[str]) -> None:
+    assert re.findall(r">([^<]+)</text>", amounts(high)) == said
+
+
+def test_a_lower_edge_that_is_not_zero_has_round_amounts_too() -> None:
+    drawn = amounts(61 * MIB, 48 * MIB)
+    assert re.findall(r">([^<]+)</text>", drawn) == ["50 MiB", "55 MiB", "60 MiB"]
+    assert re.findall(r'y1="([\d.]+)"', amounts(60 * MIB, 50 * MIB))[0] == str(float(HEIGHT - BOTTOM))
+
+
+@pytest.mark.parametrize("high", [1, 7, 999, 1023, 1025, 10**6, 3 * 10**9, 79 * 1024**3])
+def test_there_are_a_few_and_they_leave_room_for_their_words(high: int) -> None:
+    said = re.findall(r">([^<]+)</text>", amounts(high))
+    assert 2 <= len(said) <= 5
+    # letters of 22 units on a narrow screen, as wide as DejaVu's
+    assert max(map(len, said)) * 22 * 0.6 <= LEFT - 10
+
+
+def test_words_below_are_few_and_stay_inside() -> None:
+    drawn = below([(step / 100, f"step {step}") for step in range(1, 101)])
+    placed = re.findall(r'x="([\d.]+)"[^>]*text-anchor="(\w+)">step (\d+)<', drawn)
+    assert len(placed) <= MOST_LABELS
+    distances = {round(float(b[0]) - float(a[0])) for a, b in pairwise(placed)}
+    assert len(distances) == 1
+    (end,) = re.findall(r'x="([\d.]+)"[^>]*text-anchor="(\w+)"', below([(1.0, "step 1")]))
+    assert end == (str(float(WIDTH - RIGHT)), "end")
+    assert re.findall(r'x="([\d.]+)"[^>]*text-anchor="(\w+)"', below([(0.0, "")])) == [
+        (str(float(LEFT)), "start")
+    ]
+    assert below([]) == ""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from needs import needs_torch
 from warm import verify
 
-pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+pytestmark = needs_torch
 
 SERVING = """
 import torch, gpulint
@@ -124,9 +124,7 @@ def test_a_leak_that_ends_out_of_memory_is_verified(tmp_path: Path) -> None:
     code, data, _ = run(tmp_path, fails, "--steps", "100")
     end = data["run"]["end"]
     assert (code, end["reason"], end["out_of_memory"]) == (1, "raised", True)
-    assert end["message"].startswith(
-        "the script raised OutOfMemoryError: CUDA out of memory. Tried to allocate after "
-    )
+    assert end["message"].startswith("the script raised OutOfMemoryError: CUDA out of memory. Tried to")
     harmless = fails.replace("kept.append(", "(")
     assert run(tmp_path, harmless, "--steps", "100")[0] == 2
 

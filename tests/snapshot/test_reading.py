@@ -6,15 +6,14 @@ import gzip
 import io
 import json
 import pickle
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
-from programs import varied
-from torch_layout import Program, training
+from support import gpulint, run_command
+from torch_layout import Program, training, varied
 
 from gpulint.snapshot.reading import NotASnapshot, _Reader, read
 from gpulint.snapshot.recording import ACTIONS, Action, Recording, line_of
@@ -209,10 +208,7 @@ def test_standard_input(tmp_path: Path) -> None:
     path = program.dump(tmp_path / "run.pickle")
     said = []
     for data in (path.read_bytes(), gzip.compress(path.read_bytes())):
-        done = subprocess.run(
-            [sys.executable, "-m", "gpulint", "snapshot", "-"], input=data, capture_output=True, check=True
-        )
-        said.append(done.stdout)
+        said.append(gpulint("snapshot", "-", cwd=tmp_path, stdin=data, status=0).stdout)
     assert said[0] == said[1]
     assert b"What makes the peak" in said[0]
 
@@ -297,7 +293,7 @@ def test_it_is_read_in_a_small_part_of_its_size(tmp_path: Path) -> None:
     program = Program()
     training(program, steps=1500, depth=120)
     path = program.dump(tmp_path / "run.pickle")
-    done = subprocess.run([sys.executable, "-c", READ, str(path)], capture_output=True, text=True, check=True)
+    done = run_command(sys.executable, "-c", READ, path, status=0)
     events, taken = map(int, done.stdout.split())
     assert events > 100_000
     assert taken < 80 * events + (6 << 20)

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from programs import varied
 from test_reading import agrees
-from torch_layout import Program
+from torch_layout import Program, varied
 
 from gpulint.allocator import Allocator
 from gpulint.snapshot.reading import read
@@ -31,8 +30,7 @@ def path_of(name: str) -> Path:
 
 
 def written(name: str) -> dict[str, Any]:
-    data: dict[str, Any] = pickle.loads(gzip.decompress(path_of(name).read_bytes()))
-    return data
+    return pickle.loads(gzip.decompress(path_of(name).read_bytes()))
 
 
 def usage(name: str) -> Usage:
@@ -93,9 +91,7 @@ def test_what_the_ring_leaves_open_covers_what_was_measured() -> None:
     for one in found.outcomes:
         # max_split_size_mb:128 reserves more and more: it is further on at the beginning of the ring than this recording is
         if one.setting != "max_split_size_mb:128":
-            assert abs(one.peak_reserved - real[one.setting]) <= one.unsure + 0.05 * real[one.setting], (
-                one.setting
-            )
+            assert abs(one.peak_reserved - real[one.setting]) <= one.unsure + 0.05 * real[one.setting], one
 
 
 def _growing_caches(settings: str) -> Allocator:
@@ -142,8 +138,7 @@ class TestTheWriterOfTheTests:
         program = Program(pools=False)
         varied(program, 5)
         program.malloc(3 << 20, ("/home/me/train.py", 3, "main"))
-        data: dict[str, Any] = pickle.loads(pickle.dumps(program.snapshot(), 4))
-        return data
+        return pickle.loads(pickle.dumps(program.snapshot(), 4))
 
     def test_the_same_keys_in_the_same_order(self, ours: dict[str, Any]) -> None:
         theirs = written("default")
@@ -176,7 +171,6 @@ class TestTheWriterOfTheTests:
 
 
 def _event(data: dict[str, Any], action: str) -> dict[str, Any]:
-    found: dict[str, Any] = next(
+    return next(
         entry for entry in data["device_traces"][0] if entry["action"] == action and entry.get("frames")
     )
-    return found

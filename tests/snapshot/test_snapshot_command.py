@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from programs import MIB, varied
+from needs import cards, needs_torch
 from support import as_text
-from torch_layout import Program, training
+from torch_layout import MIB, Program, training, varied
 
 STEP = ("/home/me/project/train.py", 9, "step")
 
@@ -175,10 +175,9 @@ def _verify(folder: Path, *arguments: str, status: int) -> subprocess.CompletedP
 
 
 @pytest.mark.slow
+@needs_torch
+@pytest.mark.skipif(cards() > 0, reason="this machine has a GPU")
 def test_verify_without_a_gpu_leaves_no_snapshot_and_says_so(tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch")
-    if torch.cuda.is_available():
-        pytest.skip("this machine has a GPU")
     (tmp_path / "run.pickle").write_text("of an earlier run")
     done = _verify(tmp_path, "--snapshot", "run.pickle", status=2)
     assert "no snapshot was written: the script used no GPU" in done.stderr
@@ -186,10 +185,8 @@ def test_verify_without_a_gpu_leaves_no_snapshot_and_says_so(tmp_path: Path) -> 
 
 
 @pytest.mark.gpu
+@pytest.mark.skipif(cards() < 1, reason="needs a CUDA device")
 def test_verify_leaves_a_snapshot(tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch")
-    if not torch.cuda.is_available():
-        pytest.skip("needs a CUDA device")
     _verify(tmp_path, "--snapshot", "run.pickle", status=0)
     data = json.loads(run(tmp_path, "run.pickle", "--output-format", "json").stdout)
     device = max(data["snapshots"][0]["devices"], key=lambda one: one["usage"]["events"])  # others are idle

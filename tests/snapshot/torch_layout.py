@@ -8,6 +8,7 @@ pool ids). `test_real.py` holds it to real ones.
 from __future__ import annotations
 
 import pickle
+import random
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -231,3 +232,27 @@ def training(program: Program, steps: int = 20, depth: int = 30, layers: int = 8
         gradients = [program.malloc(4 << 20) for _ in weights]
         for address in (*kept, *gradients):
             program.free(address, ("/home/me/train.py", 77, "step"), *below)
+
+
+# -- programs whose allocations the tests record -------------------------------------------------------------
+
+
+MIB = 1 << 20
+
+
+def varied(program: Program, rounds: int = 120, seed: int = 1) -> None:
+    """Sizes of every kind, freed in any order, some kept, and the cache emptied now and then."""
+    chance = random.Random(seed)
+    for round_ in range(rounds):
+        got = [
+            program.malloc(
+                chance.randrange(1, 60 * MIB) if chance.random() < 0.6 else chance.randrange(1, MIB),
+                ("/home/me/train.py", chance.randrange(1, 6), "step"),
+            )
+            for _ in range(15)
+        ]
+        chance.shuffle(got)
+        for address in got[round_ % 40 == 0 :]:
+            program.free(address, ("/home/me/train.py", 77, "step"))
+        if round_ % 50 == 49:
+            program.empty_cache()

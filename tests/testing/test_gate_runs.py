@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 from fake_nvml import SOURCE
+from needs import cards, needs_torch
 from support import notebook
 from warm import verify
 
 import gpulint
 from gpulint.testing import baselines
 
-pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+pytestmark = needs_torch
 
 # A step: 64 KiB of `hidden`, and what `WIDE` adds; the evaluation: 1 MiB of `scores`.
 SCRIPT = """
@@ -100,9 +101,7 @@ def test_a_limit_is_exact_and_everywhere_told(folder: Path) -> None:
     assert "A limit on the peak was exceeded" in page
 
 
-@pytest.mark.skipif(
-    find_spec("torch") is not None and __import__("torch").cuda.is_available(), reason="there is a GPU here"
-)
+@pytest.mark.skipif(cards() > 0, reason="there is a GPU here")
 @pytest.mark.parametrize("limit", [("--max-peak", "1GiB"), (*BASELINE, "--write-baseline")])
 def test_without_a_gpu_a_limit_is_an_error_unless_the_cpu_is_asked_for(
     folder: Path, limit: tuple[str, ...]
@@ -145,9 +144,7 @@ def test_a_script_that_fails_writes_no_baseline(folder: Path) -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(
-    find_spec("torch") is None or not __import__("torch").cuda.is_available(), reason="needs a CUDA device"
-)
+@pytest.mark.skipif(cards() < 1, reason="needs a CUDA device")
 def test_on_a_gpu_the_lines_add_up_and_a_limit_is_exact(folder: Path) -> None:
     moved = SCRIPT.replace("nn.Linear(64, 256)", "nn.Linear(64, 256).cuda()")
     for made in ("torch.randn(64, 64", "torch.zeros(1024, 512", '"EVALUATE" in os.environ else 1024, 64'):
@@ -166,10 +163,7 @@ def test_on_a_gpu_the_lines_add_up_and_a_limit_is_exact(folder: Path) -> None:
         verify(folder, *options, f"{limit}B", "train.py", **visible, status=status)
 
 
-@pytest.mark.skipif(
-    find_spec("torch") is not None and __import__("torch").cuda.is_available(),
-    reason="there is a GPU here, whose own driver is asked",
-)
+@pytest.mark.skipif(cards() > 0, reason="there is a GPU here, whose own driver is asked")
 def test_exclusive_does_not_run_beside_another_process(folder: Path) -> None:
     driver = folder / "driver"
     driver.mkdir()
@@ -189,7 +183,6 @@ def test_python_has_the_same(folder: Path) -> None:
     path = folder / "train.py"
     told = {"steps": 5, "device": "cpu", "reach": 0.0, "baseline": folder / "memory.json"}
     wrote = gpulint.verify(path, write_baseline=True, **told)  # type: ignore[arg-type]
-    assert wrote.gate is not None
     assert (wrote.exit_code, wrote.gate.written) == (0, 1)
     (key,) = baselines.read(str(folder / "memory.json"))
     assert (key.subject, key.card) == ("train.py", "cpu")

@@ -14,14 +14,12 @@ from typing import Any
 
 import pytest
 import warm
+from needs import needs_torch
 
 SUITES = Path(__file__).parent.parent.parent / "benchmarks" / "suites"
 MIB = 1024 * 1024
 
-pytestmark = [
-    pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed"),
-    pytest.mark.slow,
-]
+pytestmark = [needs_torch, pytest.mark.slow]
 needs_reruns = pytest.mark.skipif(
     find_spec("pytest_rerunfailures") is None, reason="pytest-rerunfailures is not installed"
 )
@@ -53,7 +51,6 @@ def run(
         capture_output=True,
         text=True,
         timeout=250,
-        check=False,
     )
     return done, json.loads(result.read_text()) if result.exists() else {}
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import textwrap
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 import support
+from needs import needs_torch
 
 from gpulint.cli import _verify
 from gpulint.cli._dispatch import run as dispatch
@@ -51,7 +51,7 @@ def test_the_script_has_the_cells_in_order_and_says_where(notebook: Path) -> Non
     assert not Path(cells.path).exists()
 
 
-@pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+@needs_torch
 def test_a_fix_that_pays_is_written_into_its_cell(
     notebook: Path, execute: Execute, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -73,7 +73,7 @@ def test_a_fix_that_pays_is_written_into_its_cell(
     assert "total += loss." in sources[1]
 
 
-@pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+@needs_torch
 def test_what_was_measured_is_told_of_the_cells(notebook: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = (
         notebook.read_text().replace("total = 0", "total = []").replace("total += loss", "total.append(loss)")
@@ -110,7 +110,7 @@ def total_of(model, optimizer, steps):
 """
 
 
-@pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+@needs_torch
 def test_the_modules_that_cells_import_are_linted_tried_and_written(
     notebook: Path, execute: Execute, capsys: pytest.CaptureFixture[str]
 ) -> None:

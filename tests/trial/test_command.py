@@ -9,15 +9,15 @@ import signal
 import subprocess
 import sys
 import time
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from needs import needs_torch
 from support import environment, gpulint
 
 from gpulint.cli._dispatch import run as dispatch
 
-pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+pytestmark = needs_torch
 
 SCRIPT = """\
 import torch
@@ -177,7 +177,6 @@ def test_killed_at_any_moment_it_leaves_the_sources_whole(script: Path) -> None:
     process = subprocess.Popen(
         command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, env=environment(OMP_NUM_THREADS="1")
     )
-    assert process.stderr is not None
     for line in process.stderr:
         if b"run 3" in line:
             break

@@ -11,6 +11,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from support import run_command
 
 from gpulint.runtime.trying import overlay
 
@@ -24,11 +25,7 @@ def start(tmp_path: Path, script: str, text: str, **variables: str) -> subproces
     folder = tmp_path / "overlay"
     folder.mkdir()
     written = overlay.write(str(folder), {str(tmp_path / "module.py"): text.encode()}, variables)
-    environment = {**os.environ, **written}
-    command = [sys.executable, "main.py"]
-    return subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
-    )
+    return run_command(sys.executable, "main.py", cwd=tmp_path, env={**os.environ, **written}, timeout=60)
 
 
 @pytest.fixture
