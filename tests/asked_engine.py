@@ -1,7 +1,5 @@
 """The engine that is asked, on the programs of tests."""
 
-from __future__ import annotations
-
 import ast
 from textwrap import dedent
 

@@ -1,7 +1,5 @@
 """What tests of all folders share."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import inspect

@@ -1,7 +1,5 @@
 """What the tests of fixing share: nodes found by their code, and changes applied to a text."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 

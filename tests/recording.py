@@ -4,8 +4,6 @@ the gradients it got and the parameters it left.
 A tensor is written as its shape and three sums, which differ where two tensors do.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Published JSON schemas, out of the copy that the `schemastore` package carries."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

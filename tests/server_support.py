@@ -1,7 +1,5 @@
 """An editor for tests: pygls' client, the real server in a process of its own, and what an editor does with edits."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import subprocess

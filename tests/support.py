@@ -1,7 +1,5 @@
 """What several test modules share: running the real command, and sources with known findings."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The GitHub action: fits GitHub's schema, and its shell steps do what they say, run by bash as a runner does."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

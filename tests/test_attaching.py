@@ -1,7 +1,5 @@
 """Each statement and expression of Python's own tree finds its place in libcst's."""
 
-from __future__ import annotations
-
 import ast
 import re
 import sys
@@ -104,7 +102,7 @@ def _is_same(part: ast.AST) -> bool:
     return isinstance(node, cst.CSTNode)
 
 
-def _stands_there(part: Any, spans: Spans, places: _Places) -> bool:
+def _stands_there(part: Any, spans: Spans, places: "_Places") -> bool:
     node = _node(part)
     if isinstance(part, _OTHER_SPANS) or (isinstance(part, ast.Tuple) and isinstance(node, cst.Subscript)):
         return True

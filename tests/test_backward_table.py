@@ -1,7 +1,5 @@
 """Whatever goes backward, or differentiates: no safe fix cuts what it goes through."""
 
-from __future__ import annotations
-
 import pytest
 from gpulint.rules import all_rules
 

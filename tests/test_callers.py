@@ -1,8 +1,6 @@
 """Guards in other files: a finding is taken back where only callers that switch grad off can reach the function, be they several
 callers away: in a base class, around the call of an object, in a script."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

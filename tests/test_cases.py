@@ -25,8 +25,6 @@ else wrong, and where it no longer gets wrong what stands there.
 `python tests/test_cases.py --open` prints what belongs into `cases/open.txt`: each miss and alarm that there is.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import re

@@ -1,7 +1,5 @@
 """The command line as somebody meets it who knows ruff's: mistakes, settings in files and variables, fixes, setting up."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """`gpulint rule` and `gpulint rules`, `gpulint config` and `gpulint completion`."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

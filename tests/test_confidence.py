@@ -1,7 +1,5 @@
 """Findings with doubts: quiet unless asked for, the same way through every door."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ The evidence is what `benchmarks/evidence.py` wrote on the GPU. A figure is born
 code, or of a code that its *What it costs* section names; a ratio or a difference, by two variants of one case.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import itertools
@@ -61,7 +59,7 @@ class Figure:
         decimals = len(self.number.partition(".")[2])
         return f"{value:.{decimals}f}" == self.number.replace(",", "")
 
-    def changed(self, by: int) -> Figure:
+    def changed(self, by: int) -> "Figure":
         """With the last digit one higher or lower."""
         decimals = len(self.number.partition(".")[2])
         return Figure(f"{float(self.number.replace(',', '')) + by * 10**-decimals:.{decimals}f}", self.unit)

@@ -1,7 +1,5 @@
 """What README and docs say is so: commands exist and run, links lead somewhere, examples do what they show."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,8 +1,6 @@
 """The engine that is asked: what reaches a use, what an expression gives, who uses it, and that nothing more is worked out, nor any file
 parsed by libcst of which no rule speaks."""
 
-from __future__ import annotations
-
 import ast
 import sys
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """The measuring of costs: it runs where there is no GPU, measures what is missing, and merges into earlier results."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

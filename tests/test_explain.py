@@ -1,7 +1,5 @@
 """`gpulint explain`: what was considered at a line, told or not, and each question's answer."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

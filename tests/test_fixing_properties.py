@@ -1,8 +1,6 @@
 """Random programs, with all that a fixer may trip over in their layout, and random changes: the result means what the change says, and
 nothing else moves."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Callable, Collection

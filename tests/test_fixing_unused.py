@@ -1,7 +1,5 @@
 """Imports that fixes leave unused go with them, unless somebody else counts on them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

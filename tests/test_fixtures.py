@@ -5,8 +5,6 @@ A marked line ends in `# expect: CODE` or `# expect: CODE, CODE`: told with high
 confidence only what is marked is looked at.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

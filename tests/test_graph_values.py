@@ -1,7 +1,5 @@
 """What the engine knows of graphs: which values have one, by tests of their type, by where they are kept, and by who goes backward."""
 
-from __future__ import annotations
-
 import ast
 
 import pytest

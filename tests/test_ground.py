@@ -1,7 +1,5 @@
 """What the engine that is asked knows of modes, constants, networks and processes, and what asking costs."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from itertools import permutations

@@ -1,7 +1,5 @@
 """The pre-commit hooks, by the real pre-commit in real repositories."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,8 +1,6 @@
 """The transfer table against torch itself: each operation that it has a row for runs on small tensors, and what the row says of the
 graph, of storage and of the host is what happens. `DISAGREE` lists where the two differ, with a reason: nothing."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """The weights that are seen in a constructor, against those of the network that torch makes: never more."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import shutil

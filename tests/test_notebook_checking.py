@@ -1,7 +1,5 @@
 """Notebooks through the whole tool: findings in cells, fixes, suppressions, reports, discovery."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Notebooks as files: reading their JSON, putting changed cells back without touching anything else, and IPython's syntax in them."""
 
-from __future__ import annotations
-
 import ast
 import json
 from typing import Any

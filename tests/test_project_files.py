@@ -1,7 +1,5 @@
 """What a project has beside its code: a licence, its changes, how to contribute, hooks, and what `make help` says."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,8 +1,6 @@
 """What findings tell programs: the subject and the claim of each rule's findings, through JSON and the cache, and that the
 verifier goes by nothing else."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Public scripts, run plainly and watched, on a script of our own in place of a fetched one."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

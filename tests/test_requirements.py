@@ -1,8 +1,6 @@
 """The version of torch that a project requires, how far a program goes that nothing marks as a project, and from where its
 files import."""
 
-from __future__ import annotations
-
 import ast
 import warnings
 from pathlib import Path

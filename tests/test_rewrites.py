@@ -1,7 +1,5 @@
 """What a program means decides what is told of it, and not how it is written: `benchmarks/rewrites.py` counts all, these stay."""
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
 from types import ModuleType

@@ -4,8 +4,6 @@
 import, by whatever way round, one that imports it.
 """
 
-from __future__ import annotations
-
 import ast
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Every rule's documentation is executed: its example is found, its remedy is clean, its fix leads from one to the other."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

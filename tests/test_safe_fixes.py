@@ -5,8 +5,6 @@ and printed. After all fixes, unsafe ones too, what ran before still raises noth
 Functions are run on made-up arguments, whole scripts for a few steps; what does not run before the fix proves nothing.
 """
 
-from __future__ import annotations
-
 import ast
 import shutil
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """A finding depends neither on which other rules are selected nor on the seed of the process."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The language server, driven over its standard streams by an LSP client: its life, diagnostics, hover, settings."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import signal

@@ -1,7 +1,5 @@
 """Code actions of the language server: applied by an editor, they give what the command line gives."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Notebooks in the language server: cells are checked together, and their findings and fixes stand in the cells."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Places, changes and differences of texts, against an editor's arithmetic written apart."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

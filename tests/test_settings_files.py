@@ -1,7 +1,5 @@
 """Allocator settings in shell scripts, Dockerfiles and `.env` files: found, silenced, mended."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """One engine answers for the files of a project that are linted after each other: the same as one for each of them would."""
 
-from __future__ import annotations
-
 from itertools import permutations
 from pathlib import Path
 

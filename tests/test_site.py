@@ -1,7 +1,5 @@
 """The documentation site, built for real."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """What other files and the place of a file decide: backwards out of sight, tests, folders above the project."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

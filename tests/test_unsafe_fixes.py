@@ -2,8 +2,6 @@
 
 `retain_graph=True` is taken out without asking only where every part of the graph is made anew before each backward."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

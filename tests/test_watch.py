@@ -1,7 +1,5 @@
 """`gpulint check --watch`, as a process that files are changed under."""
 
-from __future__ import annotations
-
 import os
 import pty
 import signal
@@ -57,7 +55,7 @@ class Watching:
         self.process.send_signal(signal.SIGINT)
         return self.process.wait(20)
 
-    def __enter__(self) -> Watching:
+    def __enter__(self) -> "Watching":
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,7 +1,5 @@
 """The wheel as a stranger gets it: built from the sources, installed where nothing else is."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import zipfile

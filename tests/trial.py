@@ -8,8 +8,6 @@ What a parameter stands for, or a name that the program leaves open, is read off
 is called is a network.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import builtins

@@ -1,7 +1,5 @@
 """Programs before and after their fixes, run by `trial`, and what the fixes changed."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -9,8 +9,6 @@ As a program it is that process: `python warm.py KIND DESCRIPTOR`, of a listenin
 `python warm.py gpulint ADDRESS ARGUMENT…`.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import fcntl

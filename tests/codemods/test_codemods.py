@@ -1,7 +1,5 @@
 """The codemods on small scripts, on loops as public training scripts have them, and on whole training scripts that run afterwards."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import textwrap

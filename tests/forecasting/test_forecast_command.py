@@ -1,7 +1,5 @@
 """`gpulint forecast` and `gpulint.forecast` as they are used: real runs, real output, exit statuses."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """From a list of allocations to figures, intervals and words: no torch needed."""
 
-from __future__ import annotations
-
 import json
 from io import StringIO
 from pathlib import Path

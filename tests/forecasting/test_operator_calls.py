@@ -1,7 +1,5 @@
 """What single calls and whole workloads take, forecast and as recorded on an H200 (`benchmarks/results/forecast-…`)."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Phases that a program's text shows: found, gone on to, and said where they were not reached."""
 
-from __future__ import annotations
-
 import textwrap
 import types
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Real runs of small programs with a faked card, read back allocation by allocation."""
 
-from __future__ import annotations
-
 import textwrap
 from collections import Counter
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Repositories that mean harm: what lies outside them must be as it was, whatever a test has done to one."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Iterator

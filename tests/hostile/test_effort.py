@@ -1,8 +1,6 @@
 """Programs that are made to be followed for ever. What is done for one is counted and never timed, so that the tests are the
 same on every machine; whoever changes the analysis is held to them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A repository may come with anything in the place of a cache: it is not looked at, and one line says so."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A file is written wholly or not at all, also where there is no room for it."""
 
-from __future__ import annotations
-
 import os
 import resource
 import subprocess

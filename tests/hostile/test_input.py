@@ -1,7 +1,5 @@
 """Files, configurations and messages out of all measure: a sentence each, and never a wait, a full memory or an internal error."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

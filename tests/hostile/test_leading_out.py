@@ -1,7 +1,5 @@
 """Links of a repository that lead out of it: what lies there is neither shown nor written."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os

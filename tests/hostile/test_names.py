@@ -1,7 +1,5 @@
 """Names of files and of settings are data: no terminal, no log of a job and no option parser obeys them."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """SECURITY.md promises what is tested here, and nothing else."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

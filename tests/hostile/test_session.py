@@ -1,7 +1,5 @@
 """A client that sends what is no message, or more than can be checked."""
 
-from __future__ import annotations
-
 import io
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """gpulint is started in the folder of the code that it checks, and runs nothing that lies there."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

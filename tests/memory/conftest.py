@@ -1,7 +1,5 @@
 """A driver that answers torch.cuda's questions, on the model of the caching allocator."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

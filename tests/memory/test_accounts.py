@@ -1,7 +1,5 @@
 """Where the bytes are: entries that add up, a driver that tells much or little, and stretches that are booked."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys

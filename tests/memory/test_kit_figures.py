@@ -1,7 +1,5 @@
 """Figures, clearing, limits, monitor windows, and what is still alive: on a fake card, and without CUDA."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import subprocess

@@ -1,8 +1,6 @@
 """Monitor's callbacks in the real frameworks, each with a tiny training. Skipped where a framework is not installed
 (`pip install ".[frameworks]"`)."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

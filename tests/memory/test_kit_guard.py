@@ -1,7 +1,5 @@
 """oom_guard with real out-of-memory errors of the CPU allocator; errors that let go of what their frames hold."""
 
-from __future__ import annotations
-
 import logging
 import sys
 import traceback

@@ -1,7 +1,5 @@
 """Monitor: explicit milestones, a plain loop watched by hooks, framework callbacks."""
 
-from __future__ import annotations
-
 import gc
 import io
 import json

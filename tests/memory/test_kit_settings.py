@@ -1,7 +1,5 @@
 """Allocator settings: names by version, text, and reading back, with torch's answers played where there is no GPU."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """to_cpu, save_checkpoint and release with real tensors; "meta" plays the device where one is needed."""
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import errno

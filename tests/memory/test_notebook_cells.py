@@ -1,7 +1,5 @@
 """A cell's figures on a card (the conftest's), and what may go wrong around it."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from types import SimpleNamespace

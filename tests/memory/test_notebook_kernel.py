@@ -1,7 +1,5 @@
 """`%load_ext gpulint` in a real kernel: what cells leave, who holds it, and failed cells that let go."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import sys

@@ -1,7 +1,5 @@
 """`gpulint gpu account PID`: asking real processes, with a fake driver beside them."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

@@ -1,7 +1,5 @@
 """The allocator model against traces worked out by hand from the allocator's rules, and its segments where an H200's driver put them."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import random

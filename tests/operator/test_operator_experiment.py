@@ -1,7 +1,5 @@
 """The fragmentation experiment: in the model, and on the GPU where there is one."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

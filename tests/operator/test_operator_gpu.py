@@ -1,7 +1,5 @@
 """`gpulint gpu` on a fake driver, with real processes to end; who else is on the cards."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import json

@@ -1,7 +1,5 @@
 """Out-of-memory messages of every torch since 1.0: what they say, and what is made of it."""
 
-from __future__ import annotations
-
 import json
 
 import oom_messages as said

@@ -1,7 +1,5 @@
 """`gpulint oom`: out-of-memory messages in logs, those that `oom_guard` has explained already, and what is told of them."""
 
-from __future__ import annotations
-
 import io
 import json
 import logging

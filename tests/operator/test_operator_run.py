@@ -1,7 +1,5 @@
 """`gpulint run` with real programs: status, signals, streams, environment, timeline."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """A harness around a block of a test's own process, without a parent that would be told anything."""
 
-from __future__ import annotations
-
 import os
 
 from gpulint.runtime.child.harness import Harness
@@ -20,7 +18,7 @@ class Watch:
         self.result: RankResult | None = None
         self._harness = Harness(Options.from_json(told), endless=True)
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> "Watch":
         self._harness.start()
         return self
 

@@ -1,7 +1,5 @@
 """How tests of the verifier start a script, without pytest."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from textwrap import dedent
 from typing import Any

@@ -1,7 +1,5 @@
 """What ties memory that only the collector frees, and which edge is to be cut."""
 
-from __future__ import annotations
-
 import functools
 import gc
 import weakref

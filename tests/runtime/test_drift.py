@@ -1,7 +1,5 @@
 """The judgement on synthetic numbers: what leaks, what only looks like it."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 

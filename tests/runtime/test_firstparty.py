@@ -1,7 +1,5 @@
 """Which files belong to the user's program."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

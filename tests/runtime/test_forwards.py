@@ -1,7 +1,5 @@
 """What becomes of a forward's graph: whether a backward goes through it, without touching the script's tensors."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import gc

@@ -1,7 +1,5 @@
 """The search for holders runs nothing of the user's: an object graph full of classes that would tell on it."""
 
-from __future__ import annotations
-
 import collections
 import functools
 import gc

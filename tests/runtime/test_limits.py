@@ -1,7 +1,5 @@
 """What code holds a container to a size, and what only looks as if it did; and which statements store into a variable."""
 
-from __future__ import annotations
-
 import ast
 import textwrap
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Counting lines: which statement answers for a line, and that the program stays as it was."""
 
-from __future__ import annotations
-
 import ast
 import builtins
 import sys

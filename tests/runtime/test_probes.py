@@ -1,7 +1,5 @@
 """The probes: what they count, what they tell apart, and that they count nothing of their own."""
 
-from __future__ import annotations
-
 import functools
 import gc
 import subprocess

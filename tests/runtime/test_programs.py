@@ -1,7 +1,5 @@
 """Every leak is found and its holder named; no benign program raises an alarm. On the CPU, and on CUDA where there is one."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path
@@ -27,7 +25,7 @@ class Expected(NamedTuple):
     facts: dict[str, str]
 
     @classmethod
-    def of(cls, path: Path) -> Expected:
+    def of(cls, path: Path) -> "Expected":
         head = [line for line in path.read_text().splitlines() if line.startswith("# ")]
         found = [re.match(r"# ([a-z-]+): (.*)", line) for line in head]
         return cls(path, {match[1]: match[2] for match in found if match})

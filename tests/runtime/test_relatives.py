@@ -1,7 +1,5 @@
 """Host memory of the processes that a script starts, as a user sees it."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The parent side: how programs are started, followed and ended, and what is said about every kind of end."""
 
-from __future__ import annotations
-
 import functools
 import os
 import signal

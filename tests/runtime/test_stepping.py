@@ -1,7 +1,5 @@
 """Where steps begin and end, from events alone."""
 
-from __future__ import annotations
-
 import pytest
 
 from gpulint.runtime.observing.stepping import Numbers, Stepper
@@ -24,7 +22,7 @@ class Events:
         self.marks.append(self.now)
         return len(self.marks) - 1
 
-    def feed(self, words: str) -> Events:
+    def feed(self, words: str) -> "Events":
         for word in words.split():
             name = word.partition(":")[2] or "model"
             if word[0] in "fe":

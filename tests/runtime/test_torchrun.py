@@ -1,7 +1,5 @@
 """Several processes under torchrun, on gloo: every rank samples, the parent merges, a leak names its rank."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What operators touch while they are followed, and who holds what they leave alone."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import json

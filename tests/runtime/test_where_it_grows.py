@@ -1,8 +1,6 @@
 """Whichever loop growth goes with, it is found; what fills, or comes and goes, is none. Each program is there in the dress in which such a
 thing comes, and ends by itself."""
 
-from __future__ import annotations
-
 import sys
 import textwrap
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Workers that a script starts with multiprocessing: each is measured, and the run ends when they have been."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from textwrap import dedent
 

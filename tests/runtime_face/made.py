@@ -1,7 +1,5 @@
 """What runs have measured, made up for the judges and the reports."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Small training scripts for tests of the command."""
 
-from __future__ import annotations
-
 LEAKING = """
 import sys
 import torch

@@ -1,7 +1,5 @@
 """What the head of a report says of memory, and what becomes of it: phases, harmless growth, unexplained growth."""
 
-from __future__ import annotations
-
 import io
 import time
 from dataclasses import replace

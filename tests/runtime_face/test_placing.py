@@ -1,7 +1,5 @@
 """What a run says to claims about where things are put: a collector that is called or off, outputs that an evaluation gathers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The HTML report: complete in itself, safe against what users write, alive in a real browser, with axes that can be read."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

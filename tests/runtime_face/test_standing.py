@@ -1,7 +1,5 @@
 """What is said of untouched memory, cycles and host memory, from records alone."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

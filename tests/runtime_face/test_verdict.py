@@ -1,7 +1,5 @@
 """Verdicts from made-up measurements: what each kind of claim needs to be confirmed or refuted."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`gpulint verify` as people call it, on small scripts."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

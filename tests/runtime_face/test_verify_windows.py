@@ -1,7 +1,5 @@
 """Windows that the user names, and those that were seen too seldom."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The reader of pickles: the same values as Python's for plain data, and nothing else is read, let alone run."""
 
-from __future__ import annotations
-
 import collections
 import contextlib
 import io

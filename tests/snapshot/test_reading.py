@@ -1,7 +1,5 @@
 """Snapshots are read as they were written, whatever torch wrote them, and what is none is refused in one sentence."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

@@ -1,8 +1,6 @@
 """Snapshots that torch 2.11 wrote on an H200 (`benchmarks/snapshots.py` at 6e820c54): read, held to torch's own figures, and the tests' own
 writer held to their layout. File names in them are changed."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import pickle

@@ -1,7 +1,5 @@
 """`gpulint snapshot` as it is used, and `gpulint verify --snapshot`."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

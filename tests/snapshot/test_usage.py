@@ -1,7 +1,5 @@
 """What is said of a snapshot is what the allocator that made it says itself, and what it would have been under other settings."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

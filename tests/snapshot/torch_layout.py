@@ -5,8 +5,6 @@ frame's dictionary, the list of an allocation that is still alive) and writes an
 pool ids). `test_real.py` holds it to real ones.
 """
 
-from __future__ import annotations
-
 import pickle
 import random
 from collections.abc import Iterable

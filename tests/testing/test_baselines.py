@@ -1,8 +1,6 @@
 """The file of committed peaks, and a run held against it and against limits: what is written is what is read, in an order that depends on
 nothing, and broken files are said."""
 
-from __future__ import annotations
-
 import json
 import os
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The highest moment of a stretch, from changes and from what the CUDA allocator records."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Limits as people set them: `gpulint verify` on small scripts, and under torchrun on two processes."""
 
-from __future__ import annotations
-
 import json
 import os
 from importlib.util import find_spec

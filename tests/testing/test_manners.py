@@ -1,8 +1,6 @@
 """The plugin beside pytest itself: old ones, a name twice, frames that wait; its markers and options, and what is said where they are
 wrong. Without torch, but for one suite."""
 
-from __future__ import annotations
-
 import os
 import runpy
 import subprocess

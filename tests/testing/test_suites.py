@@ -1,7 +1,5 @@
 """The plugin on whole suites: those of benchmarks/suites, whose leaks and peaks are known, run by pytest on the CPU."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Runs of trials start in forks of a process that has imported torch."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from importlib.util import find_spec

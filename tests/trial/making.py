@@ -1,7 +1,5 @@
 """Fixes made by hand, as the linter would hand them over."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from gpulint.claims import Claim

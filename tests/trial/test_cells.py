@@ -1,7 +1,5 @@
 """Notebooks run as the script of their cells, and fixes come back into the cells."""
 
-from __future__ import annotations
-
 import json
 import textwrap
 from dataclasses import replace

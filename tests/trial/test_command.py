@@ -1,7 +1,5 @@
 """`gpulint verify --fix`: options, output, exit status, and files that stay whole whatever happens."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Equal means equal to the noise of the script itself: on made-up runs, and on what is printed."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,8 +1,6 @@
 """Every fixture, run on the CPU: no `# expect:` line may be refuted, or left unreached; of its fixes, what is expected to pay is
 kept, and nothing that is called safe changes a result."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

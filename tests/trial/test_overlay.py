@@ -1,7 +1,5 @@
 """Other texts for source files: seen by imports, tracebacks, inspect, spawned workers and other processes; not by the disk."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

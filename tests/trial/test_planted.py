@@ -1,7 +1,5 @@
 """Wrong fixes that look right are rejected, to the last one, and each is told as gpulint's defect."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Which fixes are kept, by made-up outcomes: no script runs here."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Trials of small scripts from end to end: what is kept, what is said, what is left alone."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable
 from pathlib import Path

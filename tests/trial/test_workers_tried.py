@@ -1,7 +1,5 @@
 """Fixes of what only workers run: they are measured and compared as ranks are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
