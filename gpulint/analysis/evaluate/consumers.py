@@ -523,7 +523,8 @@ class _Worklist:
                     self.definitions(call, frame, path, "inplace")
                 self.by_row(of_tensors, node, call, frame, path, func.attr)
                 return
-            row = self.evaluator.table.method(base.kind, func.attr)
+            table = self.evaluator.table
+            row = (table.method if base.kind == "logger" else table.own)(base.kind, func.attr)
             if row is not None:
                 self.by_row(row, node, call, frame, path, func.attr)
                 return
