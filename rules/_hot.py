@@ -176,8 +176,7 @@ def _under(flag: ast.AST, repeats: Repeats) -> Answer:
 def _decides_about_steps(asked: Asked, flag: ast.AST, wanted: bool, repeats: Repeats) -> bool:
     """Whether a condition is that of a step as well, which pays then."""
     flow, events = repeats.frame.flow, asked.steps.of(repeats.frame.function)
-    steps = (one.node for one in events if one.work == repeats.work)
-    owners = {block.owner for node in steps for block in flow.around(node)}
+    owners = {block.owner for one in events if one.work == repeats.work for block in flow.around(one.node)}
     return flag in flow.parents and (not wanted or flow.statement_of(flag) in owners)
 
 

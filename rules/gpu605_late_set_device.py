@@ -92,10 +92,9 @@ class LateSetDevice(Rule):
                 first = first_before(asked.evaluator, call, frame, partial(_settles, asked))
                 if first is not None:
                     answers = until_refuted(_answers(asked, call, frame, *first))
-                    yield Claimed(call, _NAME, answers, partial(_report, asked, call, first[0]))
-
-
-_NAME = "torch.cuda.set_device"
+                    yield Claimed(
+                        call, "torch.cuda.set_device", answers, partial(_report, asked, call, first[0])
+                    )
 
 
 def _chooses(asked: Asked, call: ast.Call, frame: Frame) -> bool:

@@ -98,12 +98,12 @@ BUDGETS = {
     f"{ANALYSIS}.syntax": 732,
     f"{ANALYSIS}.project": 661,
     f"{ANALYSIS}.domain": 158,
-    f"{ANALYSIS}.evaluate": 3_075,
+    f"{ANALYSIS}.evaluate": 3_078,
     f"{ANALYSIS}.models": 230,
-    f"{ANALYSIS}.queries": 4_850,
-    RULES: 6_155,
+    f"{ANALYSIS}.queries": 4_843,
+    RULES: 6_158,
 }
-MOST_OF_READING = 16_000  # all of them together; 16,000 is the aim
+MOST_OF_READING = 15_999  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 

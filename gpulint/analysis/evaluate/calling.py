@@ -14,7 +14,6 @@ from gpulint.analysis.domain.values import (
     Assumption,
     Device,
     Graph,
-    Kind,
     Size,
     Value,
     in_text_order,
@@ -144,8 +143,9 @@ class Calling:
         values = self._each_given(node, frame)
         on_gpu = any(one.device == "cuda" and one.kind in ("tensor", "unknown") for one in values)
         device: Device = "cuda" if on_gpu else "?"
-        kind: Kind = "tensor" if method is None else "unknown"  # what its own forward gives is not seen
-        return Value(kind, graph, device, "batch", origins=origins, assumptions=target.assumptions)
+        found = Value("tensor", graph, device, "batch", origins=origins, assumptions=target.assumptions)
+        # what its own forward gives, of which nothing is seen, may be anything
+        return found if method is None else found.but(kind="unknown")
 
     def made_by(self, target: Value) -> Row | None:
         """The row of the library's constructor that made a network, where one did: of several, one with weights before one without."""

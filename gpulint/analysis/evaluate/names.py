@@ -228,10 +228,8 @@ class Names:
         (call, caller), own = calls[0], {one.arg for one in frame.function.parameters}
         named = (one for one in call.keywords if one.arg is not None and one.arg not in own)
         parts = tuple((one.arg, self._evaluator.value_of(one.value, caller)) for one in named)
-        for one in call.keywords:
-            if one.arg is None:  # `**losses`
-                more = self._evaluator.value_of(one.value, caller)
-                parts += more.parts or (("**", self._evaluator.element(more.but(parts=None))),)
+        for more in (self._evaluator.value_of(one.value, caller) for one in call.keywords if one.arg is None):
+            parts += more.parts or (("**", self._evaluator.element(more.but(parts=None))),)  # `**losses`
         return Value("dict", parts=parts, origins=origins)
 
     def _in_stars(self, call: Any, frame: Any, name: str) -> Value | None:

@@ -14,7 +14,7 @@ from gpulint.analysis.queries.effects import uses_since_made
 from gpulint.analysis.queries.steps import Steps
 from gpulint.analysis.queries.stores.emptied import begins_object, from_outside
 from gpulint.analysis.syntax.flow import Definition
-from gpulint.analysis.syntax.nodes import argument, arguments, called_on, last_name
+from gpulint.analysis.syntax.nodes import arguments, called_on, last_name
 
 
 def step_while_bound(
@@ -100,9 +100,6 @@ def emptied(
         anew = lasts or where.function is frame.function or len(made) > 1
         if where.flow.loops(node) or (anew and not begins):
             yield node, where, False
-        most = argument(node, 1, "maxlen") if isinstance(node, ast.Call) else None
-        if most is not None and not (isinstance(most, ast.Constant) and most.value is None):
-            yield node, where, True
         for use in uses_since_made(evaluator, (node, where)):
             counts = use.name == "len" and isinstance(use.frame.flow.parents.get(use.node), ast.Compare)
             above = use.frame.flow.parents.get(use.node) if use.name == "item" else None  # `d[k].pop()`

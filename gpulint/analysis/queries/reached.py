@@ -13,7 +13,7 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import settled
 from gpulint.analysis.project.file import Class, File, Function
 from gpulint.analysis.project.program import MOST_FOUND
-from gpulint.analysis.syntax.nodes import last_name, root_of
+from gpulint.analysis.syntax.nodes import last_name
 from gpulint.answers import Answer, Question, minor, refuted
 
 _DEEPEST: Final = 4
@@ -116,10 +116,6 @@ def _named(evaluator: Evaluator, function: Function) -> Iterator[tuple[Any, Func
                 if key == name or key.endswith(f".{name}"):
                     for use in uses:
                         if getattr(flow.parents.get(use), "func", None) is not use:
-                            yield use, one
-                elif key.startswith(f"{name}."):  # what it is like: `measure.__code__`
-                    for use in uses:
-                        if evaluator.value_of(root_of(use), evaluator.root(one)).ref is function:
                             yield use, one
 
 
