@@ -43,7 +43,7 @@ class SyncPerElement(Rule):
     `any(not torch.isfinite(p.grad).all() for p in params)`. These are notes: as many waits as the network has parameters. Stack the numbers
     on the GPU and read them once, `torch.stack(torch._foreach_norm(grads)).norm().item()`; `torch.nn.utils.clip_grad_norm_` gives it too.
     A loop within another one of the step is a *warning*. Any other, of which the code seldom says how many rounds it has, is a *note*,
-    as is what the code names no device of.
+    as is what a network has made that nothing moves to a GPU. What nothing shows to be there has a doubt.
 
     ## Why is this bad
     Each read waits for the GPU and copies a few bytes on its own. The whole tensor takes one wait and one copy.
