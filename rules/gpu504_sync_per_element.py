@@ -270,9 +270,8 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
     if places == {"host"}:
         yield refuted(Question.DEVICE, f"`{ast.unparse(tensor)}` is on the host")
     elif "cuda" not in places or ("host" in places and _is_one_of_several(evaluator, frame)):
-        says = (
-            minor if is_of_network or behind(evaluator, tensor, frame) else left_open
-        )  # most networks are there
+        of_network = is_of_network or behind(evaluator, tensor, frame)  # most are on a GPU
+        says = minor if of_network else left_open
         yield says(Question.DEVICE, f"whether `{ast.unparse(tensor)}` is on a GPU is not shown")
     multiplicity = asked.multiplicity
     ways = multiplicity.of(found.at[0], frame)

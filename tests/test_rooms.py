@@ -101,9 +101,9 @@ BUDGETS = {
     f"{ANALYSIS}.evaluate": 3_078,
     f"{ANALYSIS}.models": 230,
     f"{ANALYSIS}.queries": 4_843,
-    RULES: 6_158,
+    RULES: 6_157,
 }
-MOST_OF_READING = 15_999  # all of them together; 16,000 is the aim
+MOST_OF_READING = 15_998  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 
