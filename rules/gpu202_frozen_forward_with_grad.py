@@ -352,8 +352,8 @@ def _are_tensors(evaluator: Evaluator, inputs: Any, frame: Frame) -> bool:
     """Whether these are tensors that are seen to want gradients, so that it shows what is made of them, and nothing of a network."""
     several = inputs.elts if isinstance(inputs, (ast.List, ast.Tuple)) else (inputs,)
     values = [evaluator.value_of(one, frame) for one in several]
-    wholes = (evaluator.value_of(one.value, frame) for one in several if isinstance(one, ast.Attribute))
-    of_network = any(one.kind == "module" for one in wholes)
+    parts = (part for one in several for part in ast.walk(one) if isinstance(part, ast.expr))
+    of_network = any(evaluator.value_of(one, frame).kind == "module" for one in parts)
     return not of_network and all(one.kind == "tensor" and one.graph is Graph.LIVE for one in values)
 
 

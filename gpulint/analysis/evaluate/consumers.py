@@ -502,7 +502,9 @@ class _Worklist:
         if isinstance(func, ast.Attribute):
             base = self.evaluator.value_of(func.value, frame)
             if func.attr in ("backward", "manual_backward") and base.kind in ("unknown", "module"):
-                if not self.evaluator.methods(base, func.attr):
+                # autograd's gives nothing
+                given = isinstance(frame.flow.parents.get(call), ast.Assign)
+                if not (given or self.evaluator.methods(base, func.attr)):
                     self.use("backward", call, frame, path, func.attr)
                     return
             if self.into_container(call, func, base, frame, path):

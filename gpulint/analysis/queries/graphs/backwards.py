@@ -44,7 +44,9 @@ def is_true(node: Any) -> bool:
 def backwards(evaluator: Evaluator, function: Function) -> Iterator[Backward]:
     """Those of a function, in the order of the text."""
     frame, flow = evaluator.root(function), function.flow
-    calls = [one for name in _NAMES for one in flow.calls.get(name, ()) if called_on(one)]
+    named = (one for name in _NAMES for one in flow.calls.get(name, ()) if called_on(one))
+    # autograd's gives nothing
+    calls = [one for one in named if not isinstance(flow.parents[one], ast.Assign)]
     for call in sorted(calls, key=lambda one: (one.lineno, one.col_offset)):
         if flow.statement_of(call) in flow.unreachable or evaluator.is_dead(call, frame):
             continue
