@@ -98,12 +98,12 @@ BUDGETS = {
     f"{ANALYSIS}.syntax": 732,
     f"{ANALYSIS}.project": 661,
     f"{ANALYSIS}.domain": 158,
-    f"{ANALYSIS}.evaluate": 3_078,
+    f"{ANALYSIS}.evaluate": 3_079,
     f"{ANALYSIS}.models": 230,
-    f"{ANALYSIS}.queries": 4_843,
+    f"{ANALYSIS}.queries": 4_844,
     RULES: 6_157,
 }
-MOST_OF_READING = 15_998  # all of them together; 16,000 is the aim
+MOST_OF_READING = 16_000  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 

@@ -42,14 +42,3 @@ def main(loader):
     main_weights, others = model.groups()
     slow, fast = torch.optim.Adam(main_weights, lr=1e-4), torch.optim.Adam(others, lr=1e-2)
     print(validate(model, loader), slow, fast)
-
-
-class Flow(nn.Module):
-    def __init__(self, steps):
-        super().__init__()
-        self.steps = steps
-
-    def inverse(self, z):
-        for one in self.steps[::-1]:
-            z, _ = one.backward(z)  # its own, which gives something
-        return z
