@@ -163,7 +163,7 @@ def _is_called_in_loops(asked: Asked, function: Function) -> bool:
 
 
 _FORWARDS = ("forward", "__call__")
-_SHAPE = frozenset("shape size dim ndim dtype device".split())
+_SHAPE = frozenset("shape size dim ndim dtype device len numel".split())
 _DEEPEST = 4  # calls within a run
 _UNSEEN_READER = "its result goes to code that is not seen, which may want its gradient"
 
