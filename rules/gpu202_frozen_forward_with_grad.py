@@ -205,9 +205,10 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     evaluator = asked.evaluator
     grad = grad_mode(evaluator, run.inner, run.where)
     what = outcome(evaluator, run.inner, run.where)
+    chosen = what.wanted or any(run.frame.flow.conditions(run.call))  # for those who have it off, maybe
+    if grad.mode == "mixed" and chosen:
+        yield left_open(Question.GRAD, GRAD_MODES[grad.mode], grad.by)
     if what.wanted:
-        if grad.mode == "mixed":  # a backward may be of those who have it off
-            yield left_open(Question.GRAD, GRAD_MODES[grad.mode], grad.by)
         yield from _of_weights(asked, run, what.wanted)
     else:
         yield from _of_result(asked, run)

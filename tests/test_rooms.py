@@ -100,10 +100,10 @@ BUDGETS = {
     f"{ANALYSIS}.domain": 158,
     f"{ANALYSIS}.evaluate": 3_079,
     f"{ANALYSIS}.models": 230,
-    f"{ANALYSIS}.queries": 4_844,
-    RULES: 6_157,
+    f"{ANALYSIS}.queries": 4_842,
+    RULES: 6_158,
 }
-MOST_OF_READING = 16_000  # all of them together; 16,000 is the aim
+MOST_OF_READING = 15_999  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 

@@ -263,10 +263,8 @@ def own_stores(evaluator: Evaluator, frame: Frame) -> tuple[Store, ...]:
 
 def _is_in_data(evaluator: Evaluator, store: Store) -> bool:
     """Whether it goes into a tensor's `data`, which takes in no graph."""
-    parts = (
-        one for one in ast.walk(store.container) if isinstance(one, ast.Attribute) and one.attr == "data"
-    )
-    of = (evaluator.value_of(one.value, store.frame).kind for one in parts)
+    data = (one for one in ast.walk(store.container) if isinstance(one, ast.Attribute) and one.attr == "data")
+    of = (evaluator.value_of(one.value, store.frame).kind for one in data)
     return store.way != "put" and not {"object", "module"}.issuperset(of)
 
 
