@@ -33,7 +33,7 @@ from gpulint.analysis.queries.networks.runs import Run, entered, is_of_module, r
 from gpulint.analysis.queries.outcome import Outcome, Phase, outcome, phase_of
 from gpulint.analysis.queries.raises import old_torch, raises
 from gpulint.analysis.queries.reached import reached, unseen_base
-from gpulint.analysis.queries.steps import is_in_step
+from gpulint.analysis.queries.steps import is_in_step, steps_beside
 from gpulint.analysis.syntax.flow import Flow, are_exclusive
 from gpulint.analysis.syntax.nodes import LOOPS, dotted
 from gpulint.answers import (
@@ -194,13 +194,12 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
         is_shown = not (is_on or is_cut) and _is_near(evaluator, run, what.undetached)
         verdict = refuted if is_shown else left_open
         yield verdict(Question.GRAPH, clause)
-    phase = None
-    if what.wanted:
-        phase = phase_of(evaluator, run, what) if run.is_direct else None
-        if phase is None:
-            at = what.wanted[0].node if asked.is_here(what.wanted[0].frame) else None
-            yield refuted(Question.BACKWARD, "a backward goes through its graph", at)
-        elif phase.frame is not None and grad_mode(evaluator, run.call, phase.frame).mode != "on":
+    phase = _phase(asked, run, what)
+    if what.wanted and phase is None:
+        at = what.wanted[0].node if asked.is_here(what.wanted[0].frame) else None
+        yield refuted(Question.BACKWARD, "a backward goes through its graph", at)
+    if phase is not None and phase.frame is not None:
+        if grad_mode(evaluator, run.call, phase.frame).mode != "on":
             yield refuted(Question.GRAD, "grad is off in the phase that does not train", phase.by)
     if _differentiates(evaluator, run, phase.frame if phase is not None and phase.frame else run.where):
         yield refuted(Question.BACKWARD, "what it runs differentiates within itself, and needs grad for that")
@@ -227,6 +226,19 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     yield from amounts(evaluator, run)
     yield from reached(evaluator, run.frame.function)
     yield from of_old_torch(asked)
+
+
+def _phase(asked: Asked, run: Run, what: Outcome) -> Phase | None:
+    """The phase in which no backward goes through what runs; where none is seen to, one that some call chooses, without the steps beside."""
+    if not run.is_direct:
+        return None
+    if what.wanted:
+        return phase_of(asked.evaluator, run, [(use.node, use.frame) for use in what.wanted])
+    if not trains_beside(asked, run, module_mode(asked.evaluator, run.named, run.where)):
+        return None
+    beside = [(one.node, run.frame) for one in steps_beside(asked.steps, run.frame.function, run.call)]
+    phase = phase_of(asked.evaluator, run, beside)
+    return phase if phase is not None and phase.by is None else None
 
 
 def _differentiates(evaluator: Evaluator, run: Run, frame: Frame) -> bool:
@@ -337,12 +349,13 @@ def _report(
     said = ("and so does this" if one == own else f"so may this: {'; '.join(one)}" for one in others.values())
     mode = module_mode(asked.evaluator, run.named, run.where)
     what = outcome(asked.evaluator, run.inner, run.where)
-    evaluates = (mode.mode == "eval" and not mode.may_be_later) or bool(what.wanted)
+    phase = _phase(asked, run, what)
+    evaluates = (mode.mode == "eval" and not mode.may_be_later) or phase is not None
     where = " in an evaluation" if evaluates else ""
     return Report(
         run.call,
         f"`{_named(asked, run)}` runs with grad enabled{where}: every activation is saved for a backward that never comes",
-        _reason(mode, what),
+        _reason(mode, what, phase),
         Cost(
             "every activation of this forward, for as long as its result is held",
             "1.36 times the forward's peak, 1.56 against 1.15 GiB for a 4-layer language model; H200, torch 2.11",
@@ -353,8 +366,8 @@ def _report(
     )
 
 
-def _reason(mode: ModuleMode, what: Outcome) -> str:
-    if what.wanted:
+def _reason(mode: ModuleMode, what: Outcome, phase: Phase | None) -> str:
+    if phase is not None:
         return "the same loop trains and evaluates, and grad stays enabled when it evaluates"
     if what.is_read_only and (mode.mode != "eval" or mode.may_be_later):
         return "its results are only read as numbers or detached: no backward can follow"
@@ -366,8 +379,8 @@ def _repair(asked: Asked, found: list[Run]) -> Repair | None:
     from gpulint.fix.nodes import no_grad_decorator
 
     evaluator = asked.evaluator
-    wanted = any(outcome(evaluator, one.inner, one.where).wanted for one in found)
-    if wanted or old_torch(evaluator, asked.file) is not None:
+    phases = (_phase(asked, one, outcome(evaluator, one.inner, one.where)) for one in found)
+    if any(phases) or old_torch(evaluator, asked.file) is not None:
         return None
     decorates = torch_of(asked.program, asked.file) != (0, 4)  # from 0.4.1 on
     chosen = cover(evaluator, asked.steps, found, whole=decorates)

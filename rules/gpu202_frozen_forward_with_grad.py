@@ -327,10 +327,13 @@ def _of_untrained(asked: Asked, run: Run, reads: bool) -> Iterator[Answer]:
 
 
 def _has_weights(evaluator: Evaluator, run: Run) -> bool:
-    """Whether a network is seen to have weights."""
-    weighs = weight(evaluator, run.network)
-    layers = (weight(evaluator, evaluator.thing(*one)).layers for one in all_made(evaluator, run.network))
-    return bool(weighs.least or weighs.mixes) or any(0 < one < UNSEEN for one in layers)
+    """Whether a network is seen to have weights, or to be given some."""
+    weighs, several = weight(evaluator, run.network), all_made(evaluator, run.network)
+    layers = (weight(evaluator, evaluator.thing(*one)).layers for one in several)
+    if weighs.least or weighs.mixes or any(0 < one < UNSEEN for one in layers):
+        return True
+    uses = (use for one in several for use in uses_since_made(evaluator, one))
+    return any(use.name == "load_state_dict" for use in uses)
 
 
 def _gradients(asked: Asked, run: Run) -> Gradients:

@@ -9,7 +9,6 @@ from gpulint.analysis.asked import Asked
 from gpulint.analysis.domain.values import in_text_order
 from gpulint.analysis.evaluate.consumers import Use
 from gpulint.analysis.queries.amounts import amounts_of
-from gpulint.analysis.queries.graphs.anew import older_parts
 from gpulint.analysis.queries.graphs.backwards import Backward, again, backwards, older_than_round
 from gpulint.analysis.queries.outcome import outcome, place_in
 from gpulint.analysis.queries.reached import reached
@@ -71,10 +70,9 @@ class NeedlessRetainGraph(Rule):
     ```
 
     ## Fix safety
-    Removing the argument changes no gradient: safe where every model in the graph is made in this file from torch's
-    own layers or classes seen here, and where all that is made of its graph stays in the function. A model from elsewhere
-    may keep state between calls, and code that is not seen, a caller or another method may go backward once more through
-    what it is given, gets back or finds in an attribute: there the fix is unsafe.
+    Removing the argument changes no gradient, and is unsafe: a network or a hook may keep a part of the graph between calls, and
+    code that is not seen, a caller or another method may go backward once more through what it is given, gets back or finds in
+    an attribute. Then the second backward raises an error.
     """
 
     code = "GPU301"
@@ -109,10 +107,9 @@ def _answers(asked: Asked, one: Backward) -> Iterator[Answer]:
         clause = "the loss is a caller's, who may call `backward` on it again"
     elif unseen is not None:
         clause = f"`{unseen.name}`, whose code is not seen, is given the graph and may call `backward` again"
-    elif returned:
-        clause = f"`{function.name}` returns a part of the graph, and its caller may call `backward` on that"
     else:
-        clause = next((part.clause for part in older_parts(evaluator, one) if part.shown), "")
+        clause = f"`{function.name}` returns a part of the graph, and its caller may call `backward` on that"
+        clause = clause if returned else ""
     unless = left_open(Question.BACKWARD, clause)
     yield unless if clause else proven(Question.BACKWARD, "no second backward goes through it")
     yield _outlives(asked, one, any(way.returned or way.stored for way in ways))
@@ -171,19 +168,5 @@ def _repair(asked: Asked, one: Backward) -> Repair | None:
     argument = next((each for each in named if each.keyword.value == "retain_graph"), None)
     if argument is None:
         return None
-    return Repair.unless(_may_come_again(asked, one), "remove `retain_graph=True`", (Remove(argument),))
-
-
-def _may_come_again(asked: Asked, one: Backward) -> str:
-    """In a clause, who else may go through the graph."""
-    for node, frame in in_text_order(one.origins):
-        way = outcome(asked.evaluator, node, frame)
-        if way.handed:
-            return "code that is not seen is given a value of the graph, and may go through it again"
-        if way.returned:
-            return "a value of the graph is returned, and the caller may go through it again"
-        if way.stored:
-            return "a value of the graph is kept, and may be gone through again"
-    if not one.origins:
-        return "a caller may go through what it has given again"
-    return next((part.clause for part in older_parts(asked.evaluator, one)), "")
+    why = "what keeps a part of the graph, or is given it, may go through it again"
+    return Repair("unsafe", "remove `retain_graph=True`", (Remove(argument),), why)

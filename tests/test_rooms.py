@@ -96,14 +96,14 @@ FLOORS: dict[str, set[str]] = {
 BUDGETS = {
     ANALYSIS: 139,
     f"{ANALYSIS}.syntax": 732,
-    f"{ANALYSIS}.project": 661,
+    f"{ANALYSIS}.project": 667,
     f"{ANALYSIS}.domain": 158,
-    f"{ANALYSIS}.evaluate": 3_079,
+    f"{ANALYSIS}.evaluate": 3_099,
     f"{ANALYSIS}.models": 230,
-    f"{ANALYSIS}.queries": 4_842,
-    RULES: 6_158,
+    f"{ANALYSIS}.queries": 4_705,
+    RULES: 6_161,
 }
-MOST_OF_READING = 15_999  # all of them together; 16,000 is the aim
+MOST_OF_READING = 15_891  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 

@@ -474,7 +474,7 @@ def offered(code: str, name: str) -> list[tuple[int, str | None, str]]:
         ("GPU203", "bug_discriminator_sees_graph", ["safe"]),
         ("GPU204", "bug_volatile_carried_state", ["unsafe", None]),
         ("GPU204", "bug_with_class_not_instance", ["safe"]),
-        ("GPU301", "bug_each_step_of_a_layer", ["safe"]),
+        ("GPU301", "bug_each_step_of_a_layer", ["unsafe"]),
         ("GPU301", "bug_loss_handed_on", ["unsafe", "unsafe", "unsafe"]),
         ("GPU401", "bug_name_of_a_script", ["unsafe"]),
         ("GPU401", "bug_lm_logits_before_backward", ["safe"]),

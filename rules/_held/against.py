@@ -90,7 +90,7 @@ def _unseen_reader(asked: Asked, cut: Cut, owner: Owner | None, holder: str) -> 
         cls = function.cls if root == function.self_name else evaluator.value_of(use, cut.frame).ref
         seen: Any = is_method
         if is_method and isinstance(cls, Class):
-            seen = evaluator.method(cls, above.attr) or evaluator.names.fields(cls, above.attr)
+            seen = evaluator.method(cls, above.attr) or evaluator.fields(cls, above.attr)
         if isinstance(call, ast.Call) and call.func is not use and not seen:
             return f"`{ast.unparse(call.func)}` is not seen, and may train on `{holder}`"
     return ""

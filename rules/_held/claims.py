@@ -276,7 +276,7 @@ def _of_entry(asked: Asked, function: Function, store: Store, held: tuple[Value,
 def _of_latest(asked: Asked, store: Store, held: tuple[Value, ...]) -> Iterator[Answer]:
     """On what it stands that an object keeps what a forward made, with its graph, until the next one."""
     origins = calls_of(held)
-    yield from _off(asked, origins)
+    yield from _off(asked, origins, store)
     if all(one.size == "scalar" for one in held):
         yield refuted(Question.SIZE, "it is one number, and the next takes its place")
     freed = any(backwards(asked.evaluator, *one) for one in origins)
@@ -388,7 +388,7 @@ def _answers(
         yield refuted(Question.MEANT, "whether it is cut off is for a condition to say", chosen)
     yield from _repeats(asked, store, owner, {(store.value, store.frame)} if leaves else origins)
     state = graph_state(asked.evaluator, store, owner, origins)
-    yield from _grad(asked, origins, state)
+    yield from _grad(asked, origins, state, store)
     yield from _of_state(asked, store, owner, state, held)
     for value in min(([one] for one in held), key=lambda one: len(one[0].assumptions)):
         yield from _assumed(asked, store, value, state)  # one graph that it keeps for certain is enough
@@ -477,20 +477,23 @@ def _is_own(asked: Asked, owner: Owner) -> bool:
     """Whether a class of the project sets the attribute that a container is reached by."""
     cls, name = owner.attributes[-1]
     bases = [one for one in asked.program.lineage(cls) if isinstance(one, str)]
-    return not name or not bases or bool(asked.evaluator.names.fields(cls, name))
+    return not name or not bases or bool(asked.evaluator.fields(cls, name))
 
 
-def _off(asked: Asked, origins: set[Any]) -> Iterator[Answer]:
-    """That grad is off wherever something is made."""
+def _off(asked: Asked, origins: set[Any], store: Store | None = None) -> Iterator[Answer]:
+    """That grad is off wherever something is made: for all who get to where it is kept, if the same call makes it."""
     modes = [grad_mode(asked.evaluator, *one) for one in origins]
+    if store is not None and all(store.frame in where.around for _, where in origins):
+        kept = grad_mode(asked.evaluator, store.at, store.frame)
+        modes = [kept if one.mode == "mixed" else one for one in modes]
     if all(one.mode == "off" for one in modes):
         yield refuted(Question.GRAD, "grad is off where it is made", modes[0].by if modes else None)
 
 
-def _grad(asked: Asked, origins: set[Any], state: GraphState) -> Iterator[Answer]:
+def _grad(asked: Asked, origins: set[Any], state: GraphState, store: Store) -> Iterator[Answer]:
     live = state.state == "live"  # a backward shows that grad is on, and that something is trained
     if origins:
-        yield from _off(asked, origins)
+        yield from _off(asked, origins, store)
     runs = [run for one in origins if (run := forward_of(asked.evaluator, *one)) is not None]
     if runs and len(runs) == len(origins):
         within = [one for node, frame in origins for one in runs_of(asked.evaluator, node, frame)]

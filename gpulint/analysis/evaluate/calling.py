@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import Any
 
 from gpulint.analysis.domain.values import (
@@ -25,7 +26,8 @@ from gpulint.analysis.evaluate.frames import Evaluating, Frame, outwards
 from gpulint.analysis.evaluate.names import CALLERS_ASKED, goes_backward
 from gpulint.analysis.models.table import Row
 from gpulint.analysis.project.file import Class, File, Function
-from gpulint.analysis.syntax.nodes import argument, arguments, key_of, keyword
+from gpulint.analysis.syntax.flow import Definition, Flow
+from gpulint.analysis.syntax.nodes import argument, arguments, called_on, key_of, keyword
 from gpulint.analysis.syntax.remembering import remembering
 
 # Kinds whose methods the table knows as they are.
@@ -185,6 +187,8 @@ class Calling:
             return self._of_module(base, name, node, frame)
         if kind == "number":  # or as good as one: a parser, a file
             return Value("unknown", origins=frozenset({(node, frame)}))
+        if kind == "unknown" and name == "eval" and not arguments(node):
+            return base.but(kind="module", graph=Graph.NONE)  # nothing else has one without an argument
         row = self._evaluator.table.own("tensor", name)
         if kind == "loaded" and row is not None and name in ("to", "cuda", "cpu"):
             return base.but(device=self._placed(row, node, frame, base))
@@ -562,7 +566,14 @@ class Calling:
             row = self.made_by(network)
             return network.kind == "module" and (row is None or row.weights != "none")
 
-        return goes_backward(frame.flow, node, parts=parts, given=given, trains=trains)
+        if not goes_backward(frame.flow, node, parts=parts, given=given, trains=trains):
+            return False
+        return not any(self._plays_network(one, frame) for one in _names_of(node, frame.flow))
+
+    def _plays_network(self, one: Definition, frame: Frame) -> bool:
+        """Whether a name is used as a network: then a backward goes through what its methods give."""
+        used = self._evaluator.role(one.key, frame.function)
+        return used is not None and used.kind == "module"
 
     def all_given(self, node: Any, frame: Frame) -> Value:
         """What the arguments of a call have in common: the graph of any."""
@@ -660,3 +671,12 @@ def _made_at(value: Value, site: frozenset[tuple[Any, Any]]) -> Value:
         parts = tuple(_made_at(one, site) for one in parts)
     is_made = value.kind == "tensor" and value.graph
     return value.but(origins=site if is_made else value.origins, parts=parts)
+
+
+def _names_of(made: Any, flow: Flow) -> Iterator[Definition]:
+    """What binds the result of a call to names, also moved, or one of several: `net, head = Net(options).cuda(), Head()`."""
+    while (above := flow.parents.get(made)) and called_on(flow.parents.get(above)) is made:
+        made = flow.parents[above]
+    yield from (one for one in flow.given.get(made, ()) if not one.path)
+    if isinstance(above, ast.Tuple):
+        yield from (one for one in flow.given.get(above, ()) if one.path == (above.elts.index(made),))

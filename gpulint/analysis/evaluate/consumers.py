@@ -480,8 +480,9 @@ class _Worklist:
             if part is not None and part.gives == "module":
                 self.push(above, frame, path)
             return
-        value = self.evaluator.value_of(node, frame)
-        row = self.evaluator.table.own(value.kind, name)
+        value, table = self.evaluator.value_of(node, frame), self.evaluator.table
+        is_asked = value.kind == "unknown" and table.own("asked.module", name) is not None
+        row = table.own("module" if is_asked else value.kind, name)
         if self.evaluator.method(value.ref, name) is not None:
             self.use("method", call, frame, path, name)
             self.into_method(node, above, call, frame, path)
@@ -530,7 +531,8 @@ class _Worklist:
             if row is not None:
                 self.by_row(row, node, call, frame, path, func.attr)
                 return
-            if base.kind == "module" and self.evaluator.value_of(func, frame).kind != "module":
+            own = base.kind == "module" and self.evaluator.value_of(func, frame).kind != "module"
+            if own and not (isinstance(base.ref, Class) and self.evaluator.fields(base.ref, func.attr)):
                 self.use("fed" if self.track == "graph" else "given", call, frame, path, func.attr)
                 if self.track == "graph":
                     self.push(call, frame, ())

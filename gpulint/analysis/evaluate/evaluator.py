@@ -71,7 +71,8 @@ class Evaluator:
         self.attribute, self.constructed = attributes.of, attributes.constructed
         self.declared_fields, self.field_for = attributes.declared_fields, attributes.field_for
         self.callers, self.made = callers.of, callers.made
-        self.instance, self.member, self.method = self.names.instance, self.names.member, program.method
+        self.instance, self.member, self.fields = self.names.instance, self.names.member, self.names.fields
+        self.method, self.role = program.method, self.names.role
         self._expressions: dict[type, Any] = {
             ast.Name: self.names.name, ast.Call: self.calling.call, ast.Attribute: self._attribute, ast.Subscript: self._subscript,
             ast.BinOp: self._binary, ast.UnaryOp: self._unary, ast.Compare: self._comparison, ast.BoolOp: self._boolean, ast.IfExp: self._conditional,
@@ -219,7 +220,7 @@ class Evaluator:
         found = []
         for of_class in value.each if value.kind in ("module", "object") else ():
             method = self.method(of_class.ref, name)
-            if method is not None and "abstractmethod" in method.decorators:
+            if isinstance(of_class.ref, Class) and (method is None or method.is_abstract):
                 own = (one for one in self.program.subclasses(of_class.ref) if name in one.methods)
                 found += [(one.methods[name], of_class.but(ref=one)) for one in own]
             elif method is not None:

@@ -131,6 +131,12 @@ class Evaluating(Protocol):
     def methods(self, value: Value, name: str) -> list[tuple[Function, Value]]:
         """The methods that a name of an object may be, with the object as one of each method's class."""
 
+    def fields(self, cls: Class, name: str) -> tuple[tuple[Function, Definition], ...]:
+        """Where an attribute of an object of a class gets its values."""
+
+    def role(self, key: str, function: Function) -> Value | None:
+        """What a function uses a key as; None where that does not show."""
+
     def instance(self, cls: Class) -> Value:
         """An object of a class of the project."""
 

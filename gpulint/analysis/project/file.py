@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from gpulint.analysis.syntax.flow import Flow
-from gpulint.analysis.syntax.nodes import last_name, parameters
+from gpulint.analysis.syntax.nodes import FUNCTIONS, last_name, parameters
 
 # With none in them, or none that is full.
 _BRACKETS = re.compile(r"([(\[{])(?:[^()\[\]{}]|[(\[{]…[)\]}])+([)\]}])")
@@ -67,6 +67,14 @@ class Function:
         """The last names of what decorates it."""
         nodes = getattr(self.node, "decorator_list", ())
         return frozenset(last_name(one.func if isinstance(one, ast.Call) else one) for one in nodes) - {""}
+
+    @cached_property
+    def is_abstract(self) -> bool:
+        """Whether a method leaves it to derived classes: it is declared so, or does no more than to raise `NotImplementedError`."""
+        last = self.node.body[-1] if isinstance(self.node, FUNCTIONS) and len(self.node.body) <= 2 else None
+        said = getattr(last, "exc", None) or getattr(last, "value", None)
+        name = last_name(said.func if isinstance(said, ast.Call) else said) if said is not None else ""
+        return "abstractmethod" in self.decorators or name == "NotImplementedError"
 
     @cached_property
     def takes_self(self) -> bool:

@@ -14,7 +14,7 @@ from gpulint.analysis.evaluate.weights import trips, weight
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.multiplicity import BATCH_HOOKS, ends_at_once
 from gpulint.analysis.queries.networks.placed import moved_anywhere
-from gpulint.analysis.queries.networks.runs import Run, runs_of
+from gpulint.analysis.queries.networks.runs import Run, entered, runs_of
 from gpulint.analysis.queries.stores.filled import filled
 from gpulint.analysis.syntax.nodes import argument, arguments, keyword, last_name
 from gpulint.answers import Answer, Question, least_open, left_open, minor, proven
@@ -141,8 +141,10 @@ def through_batches(evaluator: Evaluator, run: Run) -> bool:
 
 
 def is_of_one_sample(evaluator: Evaluator, run: Run) -> bool:
-    """Whether a network is given a batch of one, or what runs it is."""
-    calls = ((run.inner, run.where), (run.call, run.frame))
+    """Whether a network is given a batch of one, or what runs it is, or makes one in a method of its own."""
+    calls = [(run.inner, run.where), (run.call, run.frame)]
+    inner = entered(evaluator, run) if run.method not in ("", "forward") else None
+    calls += [(one, inner) for one in inner.flow.calls.get("forward", ())] if inner is not None else []
     return any(_is_one_sample(evaluator, one, frame) for call, frame in calls for one in call.args[:1])
 
 

@@ -15,18 +15,24 @@ from gpulint.analysis.syntax.nodes import called_on, last_name
 
 def called(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Function | None, Value | None]:
     """The function of the project that a call runs, of several the first, and the object that it is called on."""
+    return next(iter(all_called(evaluator, call, frame)), (None, None))
+
+
+def all_called(evaluator: Evaluator, call: ast.Call, frame: Frame) -> list[tuple[Function, Value | None]]:
+    """The functions of the project that a call may run, each with the object that it is called on."""
     return settled(evaluator, frame, (called, call), lambda: _called(evaluator, call, frame))  # type: ignore[no-any-return]
 
 
-def _called(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Function | None, Value | None]:
+def _called(evaluator: Evaluator, call: ast.Call, frame: Frame) -> list[tuple[Function, Value | None]]:
     on = called_on(call)
     base = evaluator.value_of(on, frame) if on is not None else UNKNOWN
-    for method in evaluator.methods(base, last_name(call.func)):
-        return method
+    if methods := evaluator.methods(base, last_name(call.func)):
+        return [*methods]
     target = evaluator.value_of(call.func, frame)
-    if target.kind == "object":
-        return evaluator.method(target.ref, "__call__"), target
-    return target.function, target.receiver
+    function = evaluator.method(target.ref, "__call__") if target.kind == "object" else target.function
+    return (
+        [(function, target if target.kind == "object" else target.receiver)] if function is not None else []
+    )
 
 
 def below(evaluator: Evaluator, function: Function) -> tuple[Function, ...]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.evaluate.frames import CallSite, Frame
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.project.scripts import console_scripts
+from gpulint.analysis.queries.calls import entered_by
 from gpulint.analysis.syntax.nodes import last_name
 
 Mode = Literal["on", "off", "mixed", "open"]
@@ -34,7 +36,25 @@ def grad_mode(evaluator: Evaluator, node: Any, frame: Frame) -> GradMode:
         return GradMode(own, by, called=True)  # type: ignore[arg-type]
     if frame.caller is not None:
         return grad_mode(evaluator, frame.call, frame.caller)
-    return grad_at_entry(evaluator, frame.function)
+    return _at_place(evaluator, node, frame) or GradMode("on")
+
+
+def _at_place(evaluator: Evaluator, node: Any, frame: Frame) -> GradMode | None:
+    """The mode at a place of which its own function says nothing: of the callers that get to it. None as below."""
+    found = _at_entry(evaluator, frame.function)
+    if found is None or found.mode != "mixed" or not frame.flow.conditions(frame.flow.statement_of(node)):
+        return found
+    root = evaluator.root(frame.function)
+    work = lambda at, where: _of_calls(evaluator, _getting_to(evaluator, at[1], where.function)) or found  # noqa: E731
+    return evaluator.once(root.memo, (grad_mode, node), root, work, least=None)  # type: ignore[no-any-return]
+
+
+def _getting_to(evaluator: Evaluator, node: Any, function: Function) -> Iterator[CallSite]:
+    """The calls of a function in which it gets to a node."""
+    for site in evaluator.callers(function):
+        inner = entered_by(evaluator, function, site.call, site.frame)
+        if inner is None or not evaluator.is_dead(node, inner):
+            yield site
 
 
 def grad_at_entry(evaluator: Evaluator, function: Function) -> GradMode:
@@ -54,30 +74,31 @@ def _worked_out(evaluator: Evaluator, _: Any, frame: Frame) -> GradMode:
     function = frame.function
     if _is_run_without_grad(evaluator, function):
         return GradMode("off", function.node, called=True)
-    found: list[GradMode] = []
-    certain = True
-    for site in evaluator.callers(function):
+    is_script = function.qualname in console_scripts(evaluator.program.sources, function.file.path)
+    found = _of_calls(evaluator, evaluator.callers(function), is_script)
+    by = _switched_by_constructor(evaluator, function)
+    if by is not None:
+        return GradMode("off", by, called=found is not None)
+    if found is None and function.parent is not None:
+        return _where_handed_on(evaluator, function, function.parent)
+    by = _switched_off_in(evaluator, function.file.body)  # whatever runs later runs without grad
+    return found or (GradMode("on") if by is None else GradMode("off", by))
+
+
+def _of_calls(evaluator: Evaluator, sites: Iterable[CallSite], is_script: bool = False) -> GradMode | None:
+    """The mode of all of some calls, and of the command that a function may be; None where none is seen to say anything."""
+    found, certain = [GradMode("on", called=True)] if is_script else [], True
+    for site in sites:
         own, by = evaluator.modes.own(site.call, site.frame)
         certain = certain and site.certain
         if own is not None:
             found.append(GradMode(own, by, called=True))  # type: ignore[arg-type]
-        elif (outer := _at_entry(evaluator, site.frame.function)) is not None:
+        elif (outer := _at_place(evaluator, site.call, site.frame)) is not None:
             found.append(outer)
-    if function.qualname in console_scripts(evaluator.program.sources, function.file.path):
-        found.append(GradMode("on", called=True))
-    by = _switched_by_constructor(evaluator, function)
-    if by is not None:
-        return GradMode("off", by, called=bool(found))
-    if not found and function.parent is not None:
-        return _where_handed_on(evaluator, function, function.parent)
-    modes = {one.mode for one in found}
-    if not modes:
-        by = _switched_off_in(evaluator, function.file.body)  # whatever runs later runs without grad
-        return GradMode("on") if by is None else GradMode("off", by)
     sure = certain and all(one.certain for one in found)
-    if len(modes) == 1:
-        return GradMode(found[0].mode, found[0].by, sure, any(one.called for one in found))
-    return GradMode("mixed", next(one.by for one in found if one.mode != "on"), sure, called=True)
+    if len({one.mode for one in found}) > 1:
+        return GradMode("mixed", next(one.by for one in found if one.mode != "on"), sure, called=True)
+    return GradMode(found[0].mode, found[0].by, sure, any(one.called for one in found)) if found else None
 
 
 def _where_handed_on(evaluator: Evaluator, function: Function, around: Function) -> GradMode:

@@ -65,7 +65,7 @@ def _tells_of_failure(evaluator: Evaluator, test: Any, frame: Frame) -> bool:
                     return True
         elif isinstance(one, ast.Attribute):
             base = evaluator.value_of(one.value, frame)
-            fields = evaluator.names.fields(base.ref, one.attr) if isinstance(base.ref, Class) else ()
+            fields = evaluator.fields(base.ref, one.attr) if isinstance(base.ref, Class) else ()
             if any(function.name == "__exit__" for function, _ in fields):
                 return True
     return False

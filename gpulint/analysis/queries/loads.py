@@ -198,7 +198,7 @@ def _takes_the_place_of_a_tensor(evaluator: Evaluator, use: Use) -> bool:
     if not dot or function.cls is None or own != function.self_name:
         target = getattr(use.owner.node, "value", None)
         return bool(dot) and evaluator.value_of(target, use.frame).kind not in ("object", "unknown")
-    for method, one in evaluator.names.fields(function.cls, name):
+    for method, one in evaluator.fields(function.cls, name):
         value = evaluator.definition(one, evaluator.root(method))
         value = evaluator.element(value) if value.kind in ("dict", "list") else value
         if one is not use.owner and value.kind in ("tensor", "parameter"):

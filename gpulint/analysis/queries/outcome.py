@@ -112,17 +112,17 @@ class Phase:
     by: Any
 
 
-def phase_of(evaluator: Evaluator, run: Run, what: Outcome) -> Phase | None:
-    """Such a phase of a run whose own function goes backward, under a condition that is not around the run."""
+def phase_of(evaluator: Evaluator, run: Run, places: list[tuple[Any, Frame]]) -> Phase | None:
+    """Such a phase of a run whose own function goes backward, at these places, under a condition that is not around the run."""
     flow = run.frame.flow
     around = {_spelled(test) for test, _ in flow.conditions(run.call)}
     tests: list[list[tuple[Any, bool]]] = []  # around each of the backwards
-    for use in what.wanted:
-        node = place_in(run.frame.function, use.node, use.frame)
+    for at in places:
+        node = place_in(run.frame.function, *at)
         if node not in flow.parents:
             return None
         tests.append([one for one in flow.conditions(node) if _spelled(one[0]) not in around])
-    own = [use.node for use in what.wanted if use.frame is run.frame]
+    own = [node for node, where in places if where is run.frame]
     called = entered(evaluator, run.frame, 3 if own else 1)  # from further out less of what is called is seen
     # else it runs there, whatever is seen of values
     without = (one for one in called if all(evaluator.is_dead(node, one) for node in own))

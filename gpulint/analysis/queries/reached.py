@@ -47,13 +47,19 @@ def reached(evaluator: Evaluator, function: Function) -> Iterator[Answer]:
 def _is_idle(evaluator: Evaluator, function: Function, depth: int, seen: set[Function]) -> bool:
     if function.is_module or function.decorators or function in seen or not depth:
         return False
-    if function.name.startswith(_CALLED_BY_OTHERS):
+    if function.name.startswith(_CALLED_BY_OTHERS) and not _is_no_test(function):
         return False
     files = evaluator.program.searched(function.name, function.file)
     if len(files) > MOST_FOUND or named_otherwise(evaluator, function) or unseen_base(evaluator, function):
         return False  # of so many files not all are asked
     callers = (site.frame.function for site in evaluator.callers(function))
     return all(_is_idle(evaluator, one, depth - 1, seen | {function}) for one in callers)
+
+
+def _is_no_test(function: Function) -> bool:
+    """Whether a function is named like a test, and stands in a file in which pytest looks for none."""
+    is_named = function.cls is None and function.name.startswith("test_")
+    return is_named and "test" not in function.file.path.rpartition("/")[2]
 
 
 def _is_never_built(evaluator: Evaluator, function: Function) -> bool:

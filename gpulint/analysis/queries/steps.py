@@ -11,7 +11,7 @@ from gpulint.analysis.evaluate.consumers import goes_backward_by
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, remembered
 from gpulint.analysis.project.file import File, Function
-from gpulint.analysis.queries.calls import called
+from gpulint.analysis.queries.calls import all_called
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.networks.runs import Run
 from gpulint.analysis.syntax.flow import Flow
@@ -63,10 +63,13 @@ class Steps:
 
     def _does(self, call: ast.Call, frame: Frame) -> list[_Done]:
         evaluator, name, on = self._evaluator, last_name(call.func), called_on(call)
-        function, receiver = called(evaluator, call, frame)
-        if function is not None:
+        functions = all_called(evaluator, call, frame)
+        found: dict[_Done, None] = {}
+        for function, receiver in functions:
             is_network = function.name == "forward" and receiver is not None and receiver.kind == "module"
-            return self._of_network(function) if is_network else self._called(function)
+            found |= dict.fromkeys(self._of_network(function) if is_network else self._called(function))
+        if functions:
+            return list(found)
         row = evaluator.table.own(evaluator.value_of(on, frame).kind, name) if on is not None else None
         does = "backward" if on is not None and name == "backward" else row.does if row is not None else ""
         if does in ("step", "backward"):

@@ -14,7 +14,7 @@ def run(settings, batches):
         optimizer.zero_grad()
         report["objective"].backward()
         optimizer.step()
-        others += report["seconds"]
+        others += report["seconds"]  # maybe: GPU101
         report["objective"] = report["objective"].detach()
         collected.append(report)
     return task.summarise(collected), others

@@ -41,7 +41,7 @@ def train(net, loader, optimizer):
     for frames, labels in loader:
         loss = cross_entropy(net(frames.cuda()), labels.cuda())
         optimizer.zero_grad()
-        loss.backward(retain_graph=True)  # low: GPU301
+        loss.backward(retain_graph=True)
         optimizer.step()
 
 

@@ -137,10 +137,18 @@ def carries(evaluator: Evaluator, call: Any, frame: Frame, loop: Any) -> bool:
     return _keeps_state(evaluator, call, frame) or any(carried(evaluator, call, frame, arguments(call)))
 
 
-def _keeps_state(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:
-    """Whether a network's forward gives a layer what an attribute has kept with its graph."""
+def _keeps_state(evaluator: Evaluator, call: ast.Call, frame: Frame, depth: int = 3) -> bool:
+    """Whether a network's forward, or that of a part, gives a layer what an attribute has kept with its graph."""
     forward = evaluator.method(evaluator.value_of(call.func, frame).ref, "forward")
     layers = list(forwards(evaluator, forward)) if forward is not None else []
-    given = [(node, one.frame) for one in layers for node in arguments(one.call)]
-    kept = (evaluator.value_of(*one) for one in given if isinstance(one[0], ast.Attribute))
-    return any(one.kind == "tensor" and one.graph is Graph.LIVE for one in kept)
+    given = [(each, one.frame) for one in layers for node in arguments(one.call) for each in ast.walk(node)]
+    kept = (evaluator.value_of(*one) for one in given if _is_own(*one))
+    if any(one.kind == "tensor" and one.graph is Graph.LIVE for one in kept):
+        return True
+    return depth > 0 and any(_keeps_state(evaluator, one.call, one.frame, depth - 1) for one in layers)
+
+
+def _is_own(node: Any, frame: Frame) -> bool:
+    """Whether an expression is an attribute of the object whose method a frame is of."""
+    on = node.value if isinstance(node, ast.Attribute) else None
+    return isinstance(on, ast.Name) and on.id == frame.function.self_name

@@ -88,7 +88,7 @@ def _set_by_methods(evaluator: Evaluator, node: ast.Attribute, frame: Frame) -> 
     """What the methods of an object's class give to an attribute that is a tensor."""
     cls = evaluator.value_of(node.value, frame).ref
     if isinstance(cls, Class) and evaluator.value_of(node, frame).kind == "tensor":
-        fields = evaluator.names.fields(cls, node.attr)
+        fields = evaluator.fields(cls, node.attr)
         yield from ((one.value, evaluator.root(method)) for method, one in fields if one.kind == "assign")
 
 

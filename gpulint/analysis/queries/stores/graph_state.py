@@ -12,7 +12,7 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, settled
 from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.graphs.backwards import is_true
-from gpulint.analysis.queries.outcome import steps
+from gpulint.analysis.queries.outcome import outcome, steps
 from gpulint.analysis.queries.stores.stores import Owner, Round, Store, graph_in, kept_by, leaves
 from gpulint.analysis.syntax.nodes import key_of, keyword
 
@@ -49,7 +49,7 @@ def graph_state(
     newest = [one for one in all_through if _is_of_newest(one, owner, store) or _is_before(one, owner, store)]
     through = [one for one in all_through if one not in newest]
     later = {id(one.node) for one in through}
-    fed = [one for one in held if one.role == "fed"]
+    fed = [one for one in held if one.role == "fed" and not _is_only_read(evaluator, one, owner, store)]
     made = [one for one in origins if one[1] is not None]
     behind = [use for node, frame in made for use in consumers(evaluator, node, frame, "graph")]
     freed = (use for node, frame in made for use in backwards(evaluator, node, frame))
@@ -76,6 +76,14 @@ def graph_state(
     unseen = tuple(one for one in surest if _is_handed_away(evaluator, one, store))
     beside = [one for one in behind if one.role == "returned"] if owner.kind == "local" else ()
     return GraphState("live", None, unseen, tuple(beside))
+
+
+def _is_only_read(evaluator: Evaluator, use: Use, owner: Owner, store: Store) -> bool:
+    """Whether a network, or a loss, is given it once the rounds are over, and what it gives for it is only read."""
+    within = any(runs_within(use.node, use.frame, one) for one in owner.rounds)
+    if within or use.name or (owner.kind != "local" and use.frame.function is store.frame.function):
+        return False  # a method by a name of its own may go backward itself
+    return (what := outcome(evaluator, use.node, use.frame)).is_read_only and bool(what.read)
 
 
 def _is_handed_away(evaluator: Evaluator, use: Use, store: Store) -> bool:
