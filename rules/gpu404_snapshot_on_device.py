@@ -14,6 +14,7 @@ from gpulint.analysis.queries.copies import Copy, Fate, changed_between, copies,
 from gpulint.analysis.queries.loads import weights_matter
 from gpulint.analysis.queries.networks.behind import source_of
 from gpulint.analysis.queries.networks.placed import placed
+from gpulint.analysis.queries.outcome import place_in
 from gpulint.analysis.queries.reached import PYTHONS_OWN, reached
 from gpulint.analysis.syntax.flow import Flow
 from gpulint.analysis.syntax.nodes import LOOPS, called_on, key_of
@@ -32,7 +33,7 @@ class SnapshotOnDevice(Rule):
     clones, of the state dict or of the parameters, which are put back at once or by `copy_` one by one. Copies whose entries the program computes
     with, as averages of weights do, are not reported, but for a list that gets one more in each round. It also says where `best = model.state_dict()`, or a list of them, is taken for a copy and put back into
     the same model, or saved after the loop that trains on: that dict shows the weights of every later moment, so what is loaded or
-    saved are the last ones. This is an error: the program computes something else than it says.
+    saved are the last ones. So it does of `best = model` where a figure is better, of which use is made after the loop. This is an error: the program computes something else than it says.
 
     With a doubt it tells of copies of networks that are not seen to be large, of copies that live for one step, of those that
     are made when the training is over, of copies that are handed to whoever calls, and of whole networks that are copied where they are and only
@@ -96,7 +97,7 @@ class SnapshotOnDevice(Rule):
     runtime_claim = Claim("growth", device_only=True)
     triggers = (
         (b"state_dict()", b"deepcopy", b"parameters"),
-        (b"deepcopy", b"clone()", b"load_state_dict", b"save("),
+        (b"deepcopy", b"clone()", b"load_state_dict", b"save(", b".step("),
     )
     doubts = True
 
@@ -242,8 +243,24 @@ def _on_device(asked: Asked, copy: Copy) -> Answer:
     return refuted(Question.DEVICE, f"nothing shows that `{name}` is on a GPU")
 
 
+def _of_name(asked: Asked, copy: Copy, what: Fate) -> Iterator[Answer]:
+    """On what it stands that another name for a network is taken for a copy: it is used when the network has been trained on."""
+    uses = (one for one in what.uses if one.role in ("called", "given", "returned", "method", "attribute"))
+    late = next((one for one in uses if _is_late(asked, copy, one)), None)
+    if late is None:
+        yield refuted(Question.READS, "it is not used after the loop, or the network does not train on in it")
+    else:
+        yield proven(Question.READS, "it is used after the loop, in which the network trains on", late.node)
+    if (other := changed_between(copy)) is not None:
+        yield refuted(Question.MEANT, "another network takes the place in between", other)
+    yield from reached(asked.evaluator, copy.frame.function)
+
+
 def _of_alias(asked: Asked, copy: Copy, what: Fate) -> Iterator[Answer]:
     """On what it stands that a state dict is taken for a copy: it is put back into the very network that it shows."""
+    if copy.state is None:
+        yield from _of_name(asked, copy, what)
+        return
     if what.read is not None:
         yield refuted(Question.READS, "its entries are replaced or read one by one", what.read.node)
     if what.unseen is not None:
@@ -266,13 +283,15 @@ def _is_late(asked: Asked, copy: Copy, use: Use) -> bool:
     """Whether what some rounds of a loop take of a network that trains in it is used after the loop: it is what the last round left."""
     flow, function = copy.frame.flow, copy.frame.function
     block = flow.blocks[flow.statement_of(copy.node)]
-    if use.frame.function is not function or any(isinstance(one, _LEAVES) for one in block.statements):
+    if any(isinstance(one, _LEAVES) for one in block.statements):
         return False
+    at = place_in(function, use.node, use.frame)
+    ends = [at] if at is not None else [one for one in flow.returns if one is not None]
     made = [node for node, frame in copy.network.origins if frame is copy.frame]
     trained = {loop for one in asked.steps.of(function) if one.work == "train" for loop in one.loops}
     return any(
         loop in trained
-        and loop not in flow.loops(use.node)
+        and any(loop not in flow.loops(one) for one in ends)
         and any(loop in flow.loops(test) for test, _ in flow.conditions(copy.node))
         and not any(loop in flow.loops(node) for node in made)
         for loop in flow.loops(copy.node)
@@ -349,10 +368,12 @@ def _copy(asked: Asked, copy: Copy, what: Fate) -> Report:
 def _alias(asked: Asked, copy: Copy, what: Fate) -> Report:
     holder = _holder(asked, copy, what)
     so = "loading it changes nothing" if what.loaded else "what is saved are the last weights"
+    so = so if copy.state is not None else "what is used after the loop are the last weights"
+    gives = "`state_dict()` gives the tensors of the model themselves"
     return Report(
         copy.node,
         f"`{holder}` is no copy: it changes with every step of training, so {so}",
-        "`state_dict()` gives the tensors of the model themselves",
+        gives if copy.state is not None else f"it is another name for `{asked.source(copy.source)}`",
         "no memory, but the weights that were meant to be kept",
         Severity.ERROR,
         repair=lambda: _repair(asked, copy, what),
@@ -363,7 +384,7 @@ def _alias(asked: Asked, copy: Copy, what: Fate) -> Report:
 def _repair(asked: Asked, copy: Copy, what: Fate) -> Repair | None:
     from gpulint.fix.nodes import expression
 
-    if copy.what == "network" or what.read is not None:
+    if what.read is not None or copy.state is None:
         return None
     why_unsafe = ""
     if copy.what == "alias":

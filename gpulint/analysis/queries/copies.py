@@ -13,6 +13,7 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import File, Function
 from gpulint.analysis.queries.loads import is_saved, restores
+from gpulint.analysis.queries.networks.behind import source_of
 from gpulint.analysis.syntax.nodes import arguments, called_on, key_of, last_name, names_in
 
 What = Literal["deepcopy", "clone", "network", "alias"]
@@ -27,7 +28,8 @@ _LOOKS = frozenset("len print str repr isinstance bool type id format Compare".s
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A copy: `node` makes it, of the weights of `source`; `cloned` is what `.clone()` is called on; `state` the `state_dict()`."""
+    """A copy: `node` makes it, of the weights of `source`; `cloned` is what `.clone()` is called on; `state` the `state_dict()`, None of
+    the whole network."""
 
     what: What
     node: Any
@@ -43,6 +45,21 @@ def copies(evaluator: Evaluator, file: File) -> Iterator[Copy]:
     for function in (file.body, *file.functions):
         if function.words & {"state_dict", "deepcopy", "clone"}:
             yield from _in_function(evaluator, function)
+        yield from _names(evaluator, function)
+
+
+def _names(evaluator: Evaluator, function: Function) -> Iterator[Copy]:
+    """`best = model` in a loop, where a figure is better than before: another name for what trains on."""
+    flow, frame = function.flow, evaluator.root(function)
+    for one in flow.definitions_of("assign"):
+        value, path = source_of(one, flow)
+        if path or key_of(value) is None or not flow.loops(one.statement):
+            continue
+        tests = [test for test, _ in flow.conditions(one.statement) if isinstance(test, ast.Compare)]
+        if any(isinstance(test.ops[0], (ast.Lt, ast.Gt, ast.LtE, ast.GtE)) for test in tests):
+            network = evaluator.value_of(value, frame)
+            if network.kind == "module" and not network.assumptions:
+                yield Copy("alias", value, value, frame, network)
 
 
 def _in_function(evaluator: Evaluator, function: Function) -> Iterator[Copy]:

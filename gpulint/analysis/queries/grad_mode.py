@@ -13,6 +13,7 @@ from gpulint.analysis.evaluate.frames import CallSite, Frame
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.project.scripts import console_scripts
 from gpulint.analysis.queries.calls import entered_by
+from gpulint.analysis.queries.networks.module_mode import module_mode
 from gpulint.analysis.syntax.nodes import last_name
 
 Mode = Literal["on", "off", "mixed", "open"]
@@ -50,11 +51,15 @@ def _at_place(evaluator: Evaluator, node: Any, frame: Frame) -> GradMode | None:
 
 
 def _getting_to(evaluator: Evaluator, node: Any, function: Function) -> Iterator[CallSite]:
-    """The calls of a function in which it gets to a node."""
+    """The calls of a function in which it gets to a node, in the mode of the network that the node asks for, where it asks for one."""
+    asked = function.flow.conditions(function.flow.statement_of(node))
+    modes = {"eval" if wanted else "train" for test, wanted in asked if last_name(test) == "training"}
     for site in evaluator.callers(function):
         inner = entered_by(evaluator, function, site.call, site.frame)
         if inner is None or not evaluator.is_dead(node, inner):
-            yield site
+            mode = module_mode(evaluator, site.call.func, site.frame).mode if modes else "?"
+            if mode not in modes:
+                yield site
 
 
 def grad_at_entry(evaluator: Evaluator, function: Function) -> GradMode:

@@ -15,7 +15,7 @@ from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.graphs.carried import carried
 from gpulint.analysis.queries.networks.forwards import forward_of, forwards
 from gpulint.analysis.queries.outcome import outcome, place_in
-from gpulint.analysis.syntax.flow import Flow, are_exclusive
+from gpulint.analysis.syntax.flow import ENTRY, Flow, are_exclusive
 from gpulint.analysis.syntax.nodes import arguments, called_on, key_of, keyword
 
 _NAMES: Final = ("backward", "manual_backward")
@@ -138,17 +138,14 @@ def carries(evaluator: Evaluator, call: Any, frame: Frame, loop: Any) -> bool:
 
 
 def _keeps_state(evaluator: Evaluator, call: ast.Call, frame: Frame, depth: int = 3) -> bool:
-    """Whether a network's forward, or that of a part, gives a layer what an attribute has kept with its graph."""
+    """Whether a network's forward, or that of a part, reads what an attribute has kept of an earlier one with its graph."""
     forward = evaluator.method(evaluator.value_of(call.func, frame).ref, "forward")
-    layers = list(forwards(evaluator, forward)) if forward is not None else []
-    given = [(each, one.frame) for one in layers for node in arguments(one.call) for each in ast.walk(node)]
-    kept = (evaluator.value_of(*one) for one in given if _is_own(*one))
-    if any(one.kind == "tensor" and one.graph is Graph.LIVE for one in kept):
-        return True
-    return depth > 0 and any(_keeps_state(evaluator, one.call, one.frame, depth - 1) for one in layers)
-
-
-def _is_own(node: Any, frame: Frame) -> bool:
-    """Whether an expression is an attribute of the object whose method a frame is of."""
-    on = node.value if isinstance(node, ast.Attribute) else None
-    return isinstance(on, ast.Name) and on.id == frame.function.self_name
+    if forward is None:
+        return False
+    for key, uses in forward.flow.uses.items():
+        for use in uses if key.startswith(f"{forward.self_name}.") else ():
+            value = evaluator.value_of(use, evaluator.root(forward))
+            if value.kind == "tensor" and value.graph is Graph.LIVE and ENTRY in forward.flow.reaching(use):
+                return True
+    layers = forwards(evaluator, forward) if depth else ()
+    return any(_keeps_state(evaluator, one.call, one.frame, depth - 1) for one in layers)
