@@ -250,7 +250,7 @@ def _of_result(asked: Asked, run: Run) -> Iterator[Answer]:
         if all(outcome(evaluator, one.inner, one.where).is_read_only for one in others):
             yield refuted(Question.BACKWARD, "no step of training runs beside it")
         yield left_open(Question.BACKWARD, "who goes backward through what runs beside it is not seen")
-    elif mode.mode == "eval" or not part or run.frame.flow.loops(run.call):
+    elif not part or run.frame.flow.loops(run.call):
         if not trains_beside(asked, run, mode):
             yield refuted(Question.MEANT, "it is an evaluation, which is told as such")
     yield proven(Question.BACKWARD, "no backward can go through what it gives")

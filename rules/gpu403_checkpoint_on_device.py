@@ -138,7 +138,8 @@ def _answers(asked: Asked, load: Load, what: Loaded) -> Iterator[Answer]:
     if matters:
         program = asked.program.searched("state_dict", asked.file)
     as_they_are, from_host = saved_states(asked.evaluator, program)
-    if from_host and not as_they_are and load.location is None:
+    others = [one for one in as_they_are if one.kind != "optimizer" or what.optimizers]
+    if from_host and not others and load.location is None:
         yield refuted(Question.DEVICE, "the program saves such states from the host")
     saved = bool(as_they_are)
     yield _saved_from(asked, load, what, matters, saved)

@@ -100,10 +100,10 @@ BUDGETS = {
     f"{ANALYSIS}.domain": 158,
     f"{ANALYSIS}.evaluate": 3_099,
     f"{ANALYSIS}.models": 230,
-    f"{ANALYSIS}.queries": 4_723,
-    RULES: 6_179,
+    f"{ANALYSIS}.queries": 4_729,
+    RULES: 6_180,
 }
-MOST_OF_READING = 15_927  # all of them together; 16,000 is the aim
+MOST_OF_READING = 15_934  # all of them together; 16,000 is the aim
 MOST_MODULES = 120  # of theirs
 
 

@@ -42,8 +42,13 @@ def grad_mode(evaluator: Evaluator, node: Any, frame: Frame) -> GradMode:
 
 def _at_place(evaluator: Evaluator, node: Any, frame: Frame) -> GradMode | None:
     """The mode at a place of which its own function says nothing: of the callers that get to it. None as below."""
-    found = _at_entry(evaluator, frame.function)
-    if found is None or found.mode != "mixed" or not frame.flow.conditions(frame.flow.statement_of(node)):
+    found, flow = _at_entry(evaluator, frame.function), frame.flow
+    if found is None or not (asked := flow.conditions(flow.statement_of(node))):
+        return found
+    if found.mode == "on" and not found.called:  # who is not seen to evaluate a network may switch grad off
+        tests = (test for test, wanted in asked if last_name(test) == "training" and not wanted)
+        return next((GradMode("open", test) for test in tests), found)
+    if found.mode != "mixed":
         return found
     root = evaluator.root(frame.function)
     work = lambda at, where: _of_calls(evaluator, _getting_to(evaluator, at[1], where.function)) or found  # noqa: E731

@@ -137,7 +137,8 @@ def phase_of(evaluator: Evaluator, run: Run, places: list[tuple[Any, Frame]]) ->
     sides = {wanted for more in tests for one, wanted in more if one in chosen}
     if None in chosen or len(sides) != 1:
         return None
-    return Phase(run.frame if _evaluates_else(flow, chosen[0], *sides) else None, chosen[0])
+    shown = _evaluates_else(flow, chosen[0], *sides) and evaluator.callers(run.frame.function)
+    return Phase(run.frame if shown else None, chosen[0])
 
 
 def _evaluates_else(flow: Flow, test: Any, wanted: bool) -> bool:
