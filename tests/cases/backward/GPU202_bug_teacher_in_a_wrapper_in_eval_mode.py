@@ -23,8 +23,8 @@ def train(loader):
     both.train()
     both.teacher.eval()
     for x, y in loader:
-        got, distance = both(x.cuda())  # maybe: GPU401
-        loss = nn.functional.cross_entropy(got, y.cuda()) + distance
+        got, distance = both(x.cuda())
+        loss = nn.functional.cross_entropy(got, y.cuda()) + distance  # maybe: GPU401
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
