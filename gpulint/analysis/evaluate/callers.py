@@ -105,7 +105,8 @@ class Callers:
         base = self._evaluator.value_of(func.value, frame) if func.__class__ is ast.Attribute else NONE
         if base.kind in ("module", "object") and isinstance(base.ref, Class):
             if function in [method for method, _ in self._evaluator.methods(base, func.attr)]:
-                return True
+                # what a class leaves out, only those that derive from it have
+                return any(self._evaluator.method(cls, func.attr) is not None for cls in base.refs)
             # a method that a class derived from this one overrides
             derived = (one for cls in base.refs for one in self._evaluator.program.subclasses(cls))
             return False if any(one.methods.get(func.attr) is function for one in derived) else None
